@@ -1,0 +1,52 @@
+# Every target sets up what it needs: Python 3.11 or newer and make are enough.
+#   make demo     see it work
+#   make test     all that must pass before a change is merged
+#   make check    the part of `test` that reads the code: lint, format, types
+#   make bench    speed and solved counts beside other solvers
+#   make clean    remove the environment and all caches
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV   := .venv
+RUN    := $(VENV)/bin/python
+PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
+# Four workers at most: each one holds its own copy of the compiled kernels.
+PYTEST_ARGS ?= -n auto --maxprocesses=4
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/dev.stamp
+	$(RUN) examples/lcp_demo.py
+
+test: check
+	$(RUN) -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/dev.stamp
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+bench: $(VENV)/bench.stamp
+	$(RUN) benchmarks/lcp_peers.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/made.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "stiction needs Python 3.11 or newer; '$(PYTHON)' is missing or older." \
+	       "Name another one: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { rm -rf $(VENV); \
+	  echo "'$(PYTHON) -m venv' failed; the system may ship it apart (python3-venv)."; exit 1; }
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
+	@echo "installing stiction into $(VENV) (once)"
+	@$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/bench.stamp: pyproject.toml $(VENV)/dev.stamp
+	@echo "installing the solvers to compare with into $(VENV) (once)"
+	@$(PIP) -e '.[bench]'
+	@touch $@

@@ -1,0 +1,62 @@
+"""What stiction raises. All of it is a `StictionError`.
+
+A solver that stops short raises nothing: it returns its `Status`. Exceptions are for
+input that cannot be a problem, and for a simulation that cannot go on.
+
+The arguments stay in `args`, which is what lets an exception cross to another process.
+"""
+
+from typing import Any
+
+from stiction.status import Status
+
+
+class StictionError(Exception):
+    """The base of all exceptions of this package."""
+
+
+class InvalidInput(StictionError, ValueError):
+    """An argument is malformed: `name` of the array, its `shape`, the offending `index`.
+
+    `shape` and `index` are None where they say nothing, as for an unknown method.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reason: str,
+        shape: tuple[int, ...] | None = None,
+        index: int | tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__(name, reason, shape, index)
+        self.name = name
+        self.reason = reason
+        self.shape = shape
+        self.index = index
+
+    def __str__(self) -> str:
+        where = self.name
+        if self.index is not None:
+            index = self.index if isinstance(self.index, tuple) else (self.index,)
+            where += f"[{', '.join(str(int(i)) for i in index)}]"
+        if self.shape is not None:
+            where += f" (shape {tuple(self.shape)})"
+        return f"{where}: {self.reason}"
+
+
+class SolveFailed(StictionError, RuntimeError):
+    """No solver answered within tolerance; the state is as it was before the step.
+
+    `problem` is the one that failed, whole, so that it can be saved and solved again;
+    `status` is how the last attempt ended; `detail` adds what is known beyond that.
+    """
+
+    def __init__(self, problem: Any, status: Status, detail: str = "") -> None:
+        super().__init__(problem, status, detail)
+        self.problem = problem
+        self.status = status
+        self.detail = detail
+
+    def __str__(self) -> str:
+        # Not the problem: a matrix in a traceback hides the message.
+        return " ".join(filter(None, (f"{self.status}:", self.detail, self.status.advice)))

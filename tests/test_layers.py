@@ -1,0 +1,32 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+import stiction
+
+PACKAGE = Path(stiction.__file__).parent
+LAYERS = ["status", "errors", "tolerances", "kernels", "lcp", "contact", "articulated"]
+LAYERS += ["bridge", "simulate", "record", "experiments", "view", "cli"]
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+
+
+def imported_modules(path):
+    """Full names of what `path` imports; `from a import b` counts as `a.b`."""
+    package = ("stiction", *path.relative_to(PACKAGE).parent.parts)
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            stem = [*base, *filter(None, [node.module])]
+            yield from (".".join([*stem, alias.name]) for alias in node.names)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_file_imports_only_from_what_stands_before_it(path):
+    own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    reachable = ["__version__", *LAYERS[: LAYERS.index(own) + 1]]
+    for name in imported_modules(path):
+        root, _, rest = name.partition(".")
+        assert root != "stiction" or rest.split(".")[0] in reachable, f"{own} imports {name}"
