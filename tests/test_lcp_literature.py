@@ -60,12 +60,12 @@ TABLE = {
     ("lcp_inf_sol_perturbed", "principal"): "singular",
 }
 
+
 def outcome(M, q, method):
     """The status as a word; a solved problem is checked by hand, not by its own residual."""
     try:
         result = lcp.solve(M, q, method)
-    except InvalidInput as refusal:
-        assert "lemke" in str(refusal)
+    except InvalidInput:
         return "cannot", None
     if result.status == "solved":
         w = np.asarray(M, float) @ result.z + np.asarray(q, float)

@@ -42,9 +42,7 @@ def require_finite(name: str, array: Array) -> None:
         raise InvalidInput(name, f"is {array[index]}, must be finite", array.shape, index)
 
 
-def as_bounds(
-    lo: ArrayLike | None, hi: ArrayLike | None, free: ArrayLike | None, n: int
-) -> Bounds:
+def as_bounds(lo: ArrayLike | None, hi: ArrayLike | None, free: ArrayLike | None, n: int) -> Bounds:
     """Lower and upper bounds (n,), (n,), with free rows opened."""
     filled = []
     for name, value, default in (("lo", lo, 0.0), ("hi", hi, np.inf)):
@@ -84,9 +82,7 @@ def as_mask(name: str, rows: ArrayLike, n: int) -> Mask:
     return mask
 
 
-def as_start(
-    start: ArrayLike | Result, bounds: Bounds | None, n: int
-) -> tuple[Mask, Mask]:
+def as_start(start: ArrayLike | Result, bounds: Bounds | None, n: int) -> tuple[Mask, Mask]:
     """Active rows, and rows at their upper bound, of a warm start."""
     if not isinstance(start, Result):
         return as_mask("start", start, n), np.zeros(n, np.bool_)

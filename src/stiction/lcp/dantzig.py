@@ -239,9 +239,7 @@ def dantzig(A, b, lo, hi, state, f, a, ray, limit):
                 row = A[clamped[s]]
                 for i in range(n):
                     da[i] += y[s] * row[i]
-            step, row_index = _longest_step(
-                lo, hi, state, clamped, k, d, sign, rate, y, f, a, da
-            )
+            step, row_index = _longest_step(lo, hi, state, clamped, k, d, sign, rate, y, f, a, da)
             if row_index < 0:
                 ray[:] = 0.0
                 ray[d] = sign

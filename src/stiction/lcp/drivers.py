@@ -127,9 +127,11 @@ def is_symmetric(M):
     n = M.shape[0]
     for i in range(n):
         for j in range(i):
-            if abs(M[i, j] - M[j, i]) > 1e-10 * (abs(M[i, j]) + abs(M[j, i])):
-                if abs(M[i, j] - M[j, i]) > 1e-12 * np.sqrt(abs(M[i, i] * M[j, j])):
-                    return i, j
+            gap = abs(M[i, j] - M[j, i])
+            if gap > 1e-10 * (abs(M[i, j]) + abs(M[j, i])) and gap > 1e-12 * np.sqrt(
+                abs(M[i, i] * M[j, j])
+            ):
+                return i, j
     return -1, -1
 
 
@@ -147,10 +149,7 @@ def solve_dantzig(M, q, lo, hi, state, limit):
     if lo.shape[0] != n:
         lo = np.zeros(n)
         hi = np.full(n, np.inf)
-    if state.shape[0] != n:
-        state = np.zeros(n, np.int8)
-    else:
-        state = state.copy()
+    state = state.copy() if state.shape[0] == n else np.zeros(n, np.int8)
     top = 0.0
     for i in range(n):
         top = max(top, abs(q[i]) * scale[i])

@@ -251,7 +251,7 @@ def _enumerated(M: Array, q: Array) -> Answer:
                 bounds=[(0, None) if a else (0, 0) for a in active],
                 method="highs",
             )
-            if cone.status == 0:
+            if cone.x is not None:
                 z = np.maximum(cone.x, 0.0)
                 break
     w, residual = drivers.residual_of(M, q, z, np.zeros(n), np.full(n, np.inf))
@@ -269,5 +269,3 @@ def _prove_infeasible(M: Array, q: Array, answer: Answer) -> None:
     fall = float(q @ y)
     if np.all(rise <= 1e-10 * room) and fall < -1e-10 * float(np.abs(q) @ y):
         answer.status = Status.INFEASIBLE
-
-

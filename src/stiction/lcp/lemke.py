@@ -277,7 +277,8 @@ def follow_path(b, weights, lexicographic, tie, limit):
     """Lemke's path from the complementary basis b; returns (code, pivots, entering).
 
     b ends as a complementary basis on SOLVED, else where the path stopped; on RAY the
-    direction of the entering variable is left in dx and dw. `weights` (n,) > 0 cover the basic variables.
+    direction of the entering variable is left in dx and dw. `weights` (n,) > 0 cover
+    the basic variables.
     """
     n = b.q.shape[0]
     out = np.empty(n + 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from time import perf_counter
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from stiction.errors import InvalidInput

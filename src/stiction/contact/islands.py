@@ -1,0 +1,122 @@
+"""Islands: groups of contacts, joints and box rows that share no degree of freedom.
+
+An impulse in one island changes no velocity in another, so each is a problem of its own.
+Two degrees of freedom belong together if the mass matrix couples them or one row touches
+both; a tree of merged sets (union-find) holds the groups.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.kernels.compile import kernel
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Island(NamedTuple):
+    """Indices into a problem's rows and degrees of freedom, ascending."""
+
+    contacts: Indices
+    joints: Indices
+    boxes: Indices
+    dofs: Indices
+
+
+@kernel
+def _root(parent: Indices, i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@kernel
+def _merge_row(parent: Indices, row: Array, first: int) -> int:
+    """Merges the set of `first` (-1: none yet) with all that `row` touches; its new `first`."""
+    for j in range(row.shape[0]):
+        if row[j] != 0.0:
+            if first < 0:
+                first = j
+            a = _root(parent, first)
+            b = _root(parent, j)
+            # The smaller index is the root: labels do not depend on the order of rows.
+            parent[max(a, b)] = min(a, b)
+    return first
+
+
+@kernel
+def label_rows(
+    mass: Array, normal: Array, tangent: Array, joint: Array, box: Array
+) -> tuple[Indices, Indices]:
+    """Labels of all rows (contacts, joints, boxes) and of the dofs.
+
+    Each is the least dof of its island; -1 for a row of zeros.
+    """
+    nv = mass.shape[0]
+    nc, nj, nb = normal.shape[0], joint.shape[0], box.shape[0]
+    parent = np.arange(nv)
+    for i in range(nv):
+        for j in range(i):
+            if mass[i, j] != 0.0:
+                a = _root(parent, i)
+                b = _root(parent, j)
+                parent[max(a, b)] = min(a, b)
+    labels = np.empty(nc + nj + nb, np.int64)
+    for i in range(nc):
+        first = _merge_row(parent, normal[i], -1)
+        for k in range(2):
+            first = _merge_row(parent, tangent[i, k], first)
+        labels[i] = first
+    for i in range(nj):
+        labels[nc + i] = _merge_row(parent, joint[i], -1)
+    for i in range(nb):
+        labels[nc + nj + i] = _merge_row(parent, box[i], -1)
+    for i in range(labels.shape[0]):
+        if labels[i] >= 0:
+            labels[i] = _root(parent, labels[i])
+    for j in range(nv):
+        parent[j] = _root(parent, j)
+    return labels, parent
+
+
+@kernel
+def label_blocks(delassus: Array, dimension: int) -> Indices:
+    """Label of each contact: the least contact of its island, by the blocks of `delassus`."""
+    nc = delassus.shape[0] // dimension
+    parent = np.arange(nc)
+    for i in range(delassus.shape[0]):
+        for j in range(i):
+            if delassus[i, j] != 0.0:
+                a = _root(parent, i // dimension)
+                b = _root(parent, j // dimension)
+                parent[max(a, b)] = min(a, b)
+    for i in range(nc):
+        parent[i] = _root(parent, i)
+    return parent
+
+
+def gather(labels: Indices, dof_labels: Indices, nc: int, nj: int) -> list[Island]:
+    """Islands from row and dof labels, in the order of their labels.
+
+    Rows of zeros (label -1) touch nothing: each is an island without dofs, at the end.
+    Degrees of freedom that no row touches are in none.
+    """
+    islands = []
+    for label in np.unique(labels[labels >= 0]):
+        rows = np.flatnonzero(labels == label)
+        cut = np.searchsorted(rows, (nc, nc + nj))
+        contacts, joints, boxes = np.split(rows, cut)
+        dofs = np.flatnonzero(dof_labels == label)
+        islands.append(Island(contacts, joints - nc, boxes - nc - nj, dofs))
+    none = np.empty(0, np.int64)
+    for row in np.flatnonzero(labels < 0):
+        kind = int(row >= nc) + int(row >= nc + nj)
+        groups = [none, none, none, none]
+        groups[kind] = np.array([row - (0, nc, nc + nj)[kind]])
+        islands.append(Island(*groups))
+    return islands

@@ -1,0 +1,1 @@
+"""The problem families, scenes and experiments of the papers."""

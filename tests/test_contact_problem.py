@@ -1,0 +1,436 @@
+import pickle
+
+import numpy as np
+import pytest
+from siconos import friction_files, read_friction
+
+from stiction.contact.problem import ContactProblem
+from stiction.errors import InvalidInput
+
+NV, NC, NJ, NB = 6, 3, 2, 1
+
+
+def arguments(seed=0):
+    """A random problem's arrays: 6 dofs, 3 contacts, 2 joint rows, 1 box row."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(NV, NV))
+    return {
+        "mass": root @ root.T + np.eye(NV),
+        "velocity": rng.normal(size=NV),
+        "force": rng.normal(size=NV),
+        "dt": 0.01,
+        "normal": rng.normal(size=(NC, NV)),
+        "tangent": rng.normal(size=(NC, 2, NV)),
+        "friction": np.array([0.5, 0.0, np.inf]),
+        "viscosity": np.array([0.1, 0.0, 2.0]),
+        "bound": np.array([0.0, -0.3, 0.1]),
+        "joint": rng.normal(size=(NJ, NV)),
+        "joint_target": rng.normal(size=NJ),
+        "box": rng.normal(size=(NB, NV)),
+        "box_limit": np.array([0.2]),
+    }
+
+
+def delassus_of(problem):
+    """W (3 nc, 3 nc), contact by contact, from the whitened rows."""
+    w = problem.whitened
+    rows = np.concatenate([w.rows_normal[:, None], w.rows_tangent], axis=1)
+    rows = rows.reshape(3 * problem.nc, -1)
+    return rows @ rows.T
+
+
+def with_entry(array, index, value):
+    changed = np.array(array, dtype=float)
+    changed[index] = value
+    return changed
+
+
+BAD_SHAPES = [
+    ("mass", np.eye(NV)[:5]),
+    ("mass", np.ones(NV)),
+    ("velocity", np.zeros(5)),
+    ("velocity", np.zeros((NV, 1))),
+    ("force", np.zeros(7)),
+    ("normal", np.zeros((NC, 5))),
+    ("normal", np.zeros(NV)),
+    ("tangent", np.zeros((NC, 1, NV))),
+    ("tangent", np.zeros((2, 2, NV))),
+    ("tangent", np.zeros((NC, NV))),
+    ("friction", np.zeros(2)),
+    ("viscosity", np.zeros((NC, 1))),
+    ("bound", np.zeros(4)),
+    ("joint", np.zeros((NJ, 5))),
+    ("joint_target", np.zeros(3)),
+    ("box", np.zeros((NB, 7))),
+    ("box_limit", np.zeros(2)),
+    ("dt", np.zeros(2)),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_SHAPES)
+def test_a_wrong_shape_is_named_with_what_it_should_be(name, value):
+    with pytest.raises(InvalidInput, match=name) as caught:
+        ContactProblem(**{**arguments(), name: value})
+    assert caught.value.name == name
+    assert caught.value.shape == value.shape
+    assert "must" in str(caught.value)
+
+
+BAD_ENTRIES = [
+    *((name, np.nan) for name in arguments() if name != "dt"),
+    *((name, np.inf) for name in arguments() if name not in ("dt", "friction", "box_limit")),
+    *((name, -0.1) for name in ("friction", "viscosity", "box_limit")),
+    *((name, -np.inf) for name in ("friction", "box_limit", "bound")),
+]
+
+
+def test_infinities_of_both_signs_are_refused_without_a_warning():
+    velocity = [np.inf, -np.inf, 1e308, 1e308, 0, 0]
+    with pytest.raises(InvalidInput, match=r"velocity\[0\]"):
+        ContactProblem(**{**arguments(), "velocity": velocity})
+
+
+@pytest.mark.parametrize(("name", "value"), BAD_ENTRIES)
+def test_a_bad_entry_is_named_with_its_index(name, value):
+    array = np.asarray(arguments()[name])
+    index = tuple(length - 1 for length in array.shape)
+    broken = with_entry(array, index, value)
+    with pytest.raises(InvalidInput) as caught:
+        ContactProblem(**{**arguments(), name: broken})
+    assert caught.value.name == name
+    assert caught.value.index == index
+    assert caught.value.shape == array.shape
+
+
+@pytest.mark.parametrize("dt", [0.0, -1e-3, np.nan, np.inf])
+def test_a_step_needs_a_positive_finite_time(dt):
+    with pytest.raises(InvalidInput, match="dt"):
+        ContactProblem(**{**arguments(), "dt": dt})
+
+
+@pytest.mark.parametrize("value", [np.zeros(NV) * 1j, ["a"] * NV, [None] * NV, [[1], [1, 2]]])
+def test_what_is_not_real_numbers_is_refused(value):
+    with pytest.raises(InvalidInput, match="velocity"):
+        ContactProblem(**{**arguments(), "velocity": value})
+
+
+def test_an_asymmetric_mass_is_named_with_the_pair():
+    mass = with_entry(arguments()["mass"], (1, 4), 3.0)
+    with pytest.raises(InvalidInput, match="symmetric") as caught:
+        ContactProblem(**{**arguments(), "mass": mass})
+    assert sorted(caught.value.index) == [1, 4]
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_an_indefinite_mass_is_named_with_its_row(unit):
+    mass = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    mass[3, 1] = mass[1, 3] = 3.0  # 2 * 4 < 9
+    with pytest.raises(InvalidInput, match="positive definite") as caught:
+        ContactProblem(**{**arguments(), "mass": unit * mass})
+    assert caught.value.index == (3, 3)
+
+
+def test_a_singular_mass_is_refused_in_spite_of_rounding():
+    row = np.array([1.0, 2.0, 3.0, 0.1, 0.7, 0.3])
+    mass = np.eye(NV)
+    mass[:, 5] = mass[5, :] = 0.0
+    transform = np.eye(NV) + 0.1 * np.outer(row, row)
+    mass = transform @ mass @ transform.T
+    with pytest.raises(InvalidInput, match="positive definite"):
+        ContactProblem(**{**arguments(), "mass": 0.5 * (mass + mass.T)})
+
+
+@pytest.mark.parametrize("entry", [0.0, -1.0])
+def test_a_dof_without_inertia_is_named(entry):
+    mass = with_entry(np.eye(NV), (2, 2), entry)
+    with pytest.raises(InvalidInput, match="positive inertia") as caught:
+        ContactProblem(**{**arguments(), "mass": mass})
+    assert caught.value.index == (2, 2)
+
+
+def test_tangents_without_friction_and_boxes_without_limits_are_refused():
+    for missing in ("friction", "box_limit"):
+        given = {**arguments(), missing: None}
+        given["viscosity"] = None
+        with pytest.raises(InvalidInput, match=f"{missing}: is missing"):
+            ContactProblem(**given)
+
+
+def test_what_may_be_left_out_is_empty_or_zero():
+    given = {name: arguments()[name] for name in ("mass", "velocity", "force", "dt")}
+    bare = ContactProblem(**given)
+    assert (bare.nc, bare.nj, bare.nb) == (0, 0, 0)
+    assert bare.islands() == []
+    np.testing.assert_allclose(bare.velocity_from(), bare.free_velocity, rtol=1e-15)
+    limits = ContactProblem(**given, normal=arguments()["normal"])
+    assert not limits.tangent.any()
+    assert not limits.friction.any()
+    assert not limits.bound.any()
+
+
+def test_nothing_at_all_is_a_problem():
+    none = ContactProblem(mass=np.zeros((0, 0)), velocity=[], force=[], dt=1.0)
+    assert none.whitened.momentum.shape == (0,)
+    assert none.velocity_from().shape == (0,)
+
+
+def test_scalars_serve_every_row():
+    given = {**arguments(), "friction": 0.5, "bound": -1, "box_limit": np.inf, "joint_target": 2}
+    problem = ContactProblem(**given)
+    assert problem.friction.tolist() == [0.5] * NC
+    assert problem.bound.tolist() == [-1.0] * NC
+    assert problem.box_limit.tolist() == [np.inf] * NB
+    assert problem.joint_target.tolist() == [2.0] * NJ
+
+
+def test_inputs_are_copied_and_attributes_locked():
+    given = arguments()
+    problem = ContactProblem(**given)
+    given["velocity"][0] = 100.0
+    assert problem.velocity[0] == arguments()["velocity"][0]
+    with pytest.raises(ValueError, match="read-only"):
+        problem.mass[0, 0] = 1.0
+    with pytest.raises(AttributeError, match="not changed"):
+        problem.dt = 2.0
+
+
+def test_any_layout_and_number_type_gives_the_same_problem():
+    given = arguments()
+    exact = {
+        name: np.float64(np.float32(value)) if name != "mass" else np.diag(np.arange(1.0, 7.0))
+        for name, value in given.items()
+    }
+    reference = ContactProblem(**exact)
+    variants = [
+        {name: np.asarray(value, np.float32) for name, value in exact.items()},
+        {name: np.array(value, order="F") for name, value in exact.items()},
+        {name: np.asarray(value).tolist() for name, value in exact.items()},
+        {**exact, "mass": np.diag(np.arange(1, 7))},
+        {**exact, "normal": np.repeat(exact["normal"], 2, axis=1)[:, ::2]},
+    ]
+    for variant in variants:
+        before = {name: np.array(value) for name, value in variant.items()}
+        problem = ContactProblem(**variant)
+        for name in exact:
+            np.testing.assert_array_equal(getattr(problem, name), getattr(reference, name))
+            np.testing.assert_array_equal(variant[name], before[name])
+
+
+def test_single_precision_asymmetry_of_the_mass_is_averaged_away():
+    mass = arguments()["mass"]
+    mass[0, 1] *= 1 + 1e-7
+    problem = ContactProblem(**{**arguments(), "mass": mass})
+    assert (problem.mass == problem.mass.T).all()
+
+
+def test_whitened_rows_reproduce_velocities_under_impulses():
+    problem = ContactProblem(**arguments())
+    rng = np.random.default_rng(1)
+    f_n, f_t = rng.normal(size=NC), rng.normal(size=(NC, 2))
+    f_j, f_b = rng.normal(size=NJ), rng.normal(size=NB)
+    v = problem.velocity_from(f_n, f_t, f_j, f_b)
+    a = problem
+    balance = a.mass @ (v - a.velocity) - a.dt * a.force
+    balance -= f_n @ a.normal + f_j @ a.joint + f_b @ a.box + np.einsum("ik,ikj", f_t, a.tangent)
+    np.testing.assert_allclose(balance, 0.0, atol=1e-13)
+
+    w = problem.whitened
+    push = f_n @ w.rows_normal + f_j @ w.rows_joint + f_b @ w.rows_box
+    push += np.einsum("ik,ikj", f_t, w.rows_tangent)
+    along = problem.contact_velocity(v)
+    kwargs = {"rtol": 1e-11, "atol": 1e-12}
+    np.testing.assert_allclose(
+        w.free_normal + w.rows_normal @ push, along.normal - a.bound, **kwargs
+    )
+    np.testing.assert_allclose(w.free_tangent + w.rows_tangent @ push, along.tangent, **kwargs)
+    joint = along.joint - a.joint_target
+    np.testing.assert_allclose(w.free_joint + w.rows_joint @ push, joint, **kwargs)
+    np.testing.assert_allclose(w.free_box + w.rows_box @ push, along.box, **kwargs)
+    np.testing.assert_allclose(w.rows_normal @ w.momentum - a.bound, w.free_normal, **kwargs)
+    assert all(array.flags.c_contiguous for array in w)
+    assert problem.whitened is w
+
+
+def test_a_problem_survives_saving_and_pickling_bit_by_bit(tmp_path):
+    mass_problem = ContactProblem(**arguments())
+    W = delassus_of(mass_problem)
+    free = np.random.default_rng(2).normal(size=9)
+    contact_space = ContactProblem.from_delassus(W, free, friction=[0.5, 0, np.inf], bound=-0.1)
+    for problem in (mass_problem, contact_space):
+        path = problem.save(tmp_path / "failed.problem")
+        for copy in (ContactProblem.load(path), pickle.loads(pickle.dumps(problem))):
+            assert copy.dt == problem.dt
+            for name, array in problem.arrays._asdict().items():
+                np.testing.assert_array_equal(getattr(copy.arrays, name), array)
+            for ours, theirs in zip(problem.whitened, copy.whitened, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_files_that_are_no_problem_are_refused(tmp_path):
+    text = tmp_path / "notes.npz"
+    text.write_text("not an archive")
+    other = tmp_path / "other.npz"
+    np.savez(other, mass=np.eye(2))
+    later = tmp_path / "later.npz"
+    np.savez(later, format=99, mass=np.eye(2))
+    short = tmp_path / "short.npz"
+    np.savez(short, format=1, mass=np.eye(2))
+    pickled = tmp_path / "pickled.npz"
+    np.savez(pickled, format=1, mass=np.array([{}], dtype=object))
+    for path in (text, other, later, short, pickled):
+        with pytest.raises(InvalidInput, match=path.name):
+            ContactProblem.load(path)
+    with pytest.raises(FileNotFoundError):
+        ContactProblem.load(tmp_path / "absent.npz")
+
+
+def two_body_arguments():
+    """Bodies of 3 dofs each; contacts 0 and 2 on the first, 1 on the second."""
+    normal = np.zeros((3, 6))
+    normal[0, 0] = normal[2, 2] = normal[1, 4] = 1.0
+    return {
+        "mass": np.kron(np.eye(2), np.eye(3) + 0.1),
+        "velocity": np.arange(6.0),
+        "force": np.ones(6),
+        "dt": 0.1,
+        "normal": normal,
+        "tangent": np.zeros((3, 2, 6)),
+        "friction": 0.5,
+    }
+
+
+def members(island):
+    return tuple(group.tolist() for group in island)
+
+
+def test_bodies_that_do_not_touch_are_islands():
+    first, second = ContactProblem(**two_body_arguments()).islands()
+    assert members(first) == ([0, 2], [], [], [0, 1, 2])
+    assert members(second) == ([1], [], [], [3, 4, 5])
+
+
+@pytest.mark.parametrize("link", ["tangent", "joint", "box", "mass"])
+def test_anything_that_couples_two_bodies_joins_their_islands(link):
+    given = two_body_arguments()
+    row = np.array([1.0, 0, 0, 0, 0, -1.0])
+    if link == "tangent":
+        given["tangent"][0, 1] = row
+    elif link == "mass":
+        given["mass"][0, 5] = given["mass"][5, 0] = 0.01
+    else:
+        given[link] = row[None]
+        given["box_limit"] = 1.0 if link == "box" else None
+    (island,) = ContactProblem(**given).islands()
+    assert island.dofs.tolist() == list(range(6))
+    assert island.contacts.tolist() == [0, 1, 2]
+    assert (len(island.joints), len(island.boxes)) == (int(link == "joint"), int(link == "box"))
+
+
+def test_rows_of_zeros_and_untouched_bodies_disturb_no_island():
+    given = two_body_arguments()
+    given["normal"] = np.vstack([given["normal"][:1], np.zeros((1, 6))])
+    given["tangent"] = np.zeros((2, 2, 6))
+    given["joint"] = np.zeros((1, 6))
+    islands = [members(island) for island in ContactProblem(**given).islands()]
+    assert islands == [([0], [], [], [0, 1, 2]), ([1], [], [], []), ([], [0], [], [])]
+
+
+def test_islands_solved_apart_are_the_same_mechanics():
+    problem = ContactProblem(**two_body_arguments())
+    f_n = np.array([0.3, 0.7, 0.2])
+    whole = problem.velocity_from(f_n)
+    for island in problem.islands():
+        part = problem.restricted(island)
+        np.testing.assert_allclose(
+            part.velocity_from(f_n[island.contacts]), whole[island.dofs], rtol=1e-14
+        )
+
+
+def test_a_delassus_problem_is_the_same_mechanics_as_its_mass_problem():
+    given = {**arguments(), "joint": None, "joint_target": None, "box": None, "box_limit": None}
+    massive = ContactProblem(**given)
+    along = massive.contact_velocity(massive.free_velocity)
+    free = np.column_stack([along.normal, along.tangent]).ravel()
+    problem = ContactProblem.from_delassus(
+        delassus_of(massive), free, friction=massive.friction, bound=massive.bound
+    )
+    assert problem.whitened.rows_normal.shape == (NC, NV)  # the rank of W
+    rng = np.random.default_rng(1)
+    f_n, f_t = rng.normal(size=NC), rng.normal(size=(NC, 2))
+    ours = problem.contact_velocity(problem.velocity_from(f_n, f_t))
+    theirs = massive.contact_velocity(massive.velocity_from(f_n, f_t))
+    np.testing.assert_allclose(ours.normal, theirs.normal, rtol=1e-12)
+    np.testing.assert_allclose(ours.tangent, theirs.tangent, rtol=1e-12)
+    np.testing.assert_allclose(problem.whitened.free_normal, massive.whitened.free_normal)
+    with pytest.raises(AttributeError, match="whitened"):
+        _ = problem.mass
+
+
+def test_a_planar_delassus_problem_has_a_second_tangent_of_zeros():
+    W = np.array([[1.6, -1.2], [-1.2, 3.4]])
+    problem = ContactProblem.from_delassus(W, [-0.1, 1.0], friction=0.5, dimension=2)
+    w = problem.whitened
+    assert not w.rows_tangent[:, 1].any()
+    rows = np.stack([w.rows_normal[0], w.rows_tangent[0, 0]])
+    np.testing.assert_allclose(rows @ rows.T, W, rtol=1e-14)
+    u = problem.velocity_from([1.0], [[2.0, 5.0]])
+    np.testing.assert_allclose(u, W @ [1.0, 2.0] + [-0.1, 1.0], rtol=1e-15)
+
+
+def test_contacts_without_a_common_block_are_islands_of_a_delassus_problem():
+    W = np.kron(np.eye(3), np.eye(3) + 0.5)
+    W[6, 0] = W[0, 6] = 0.1
+    problem = ContactProblem.from_delassus(W, np.arange(9.0), friction=0.5)
+    first, second = problem.islands()
+    assert members(first) == ([0, 2], [], [], [0, 1, 2, 6, 7, 8])
+    assert members(second) == ([1], [], [], [3, 4, 5])
+    part = problem.restricted(first)
+    assert part.nc == 2
+    assert part.delassus[3, 0] == 0.1
+
+
+def test_a_free_velocity_outside_the_range_of_w_is_kept():
+    problem = ContactProblem.from_delassus(np.diag([1.0, 0.0, 0.0]), [-1, 2, 3], friction=0.5)
+    assert problem.whitened.rows_normal.shape == (1, 1)
+    assert problem.whitened.free_tangent.tolist() == [[2.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("W", "match"),
+    [
+        (np.eye(4), "shape"),
+        (with_entry(np.eye(3), (0, 1), 0.5), "symmetric"),
+        (with_entry(np.eye(3), (2, 2), -1.0), "negative"),
+        (with_entry(np.eye(3), (1, 1), np.nan), "finite"),
+        (np.array([[1.0, 2.0, 0], [2.0, 1.0, 0], [0, 0, 1.0]]), "semidefinite"),
+        (np.array([[0, 1e-3, 0], [0, 1.0, 0], [0, 0, 1.0]]), "symmetric"),
+    ],
+)
+def test_a_matrix_that_is_no_delassus_matrix_is_refused(W, match):
+    with pytest.raises(InvalidInput, match=match) as caught:
+        ContactProblem.from_delassus(W, np.zeros(3), friction=0.5)
+    assert caught.value.name == "delassus"
+
+
+def test_rows_that_do_not_make_whole_contacts_are_refused():
+    with pytest.raises(InvalidInput, match="free_velocity"):
+        ContactProblem.from_delassus(np.eye(4), np.zeros(4), friction=0.5)
+    with pytest.raises(InvalidInput, match="dimension"):
+        ContactProblem.from_delassus(np.eye(4), np.zeros(4), friction=0.5, dimension=4)
+
+
+@friction_files
+def test_siconos_problems_are_taken_as_they_are(path):
+    data = read_friction(path)
+    problem = ContactProblem.from_delassus(
+        data.W, data.q, friction=data.mu, dimension=data.dimension
+    )
+    assert problem.asymmetry < 1e-2
+    np.testing.assert_array_equal(problem.delassus, 0.5 * (data.W + data.W.T))
+    w = problem.whitened
+    rows = np.concatenate([w.rows_normal[:, None], w.rows_tangent[:, : data.dimension - 1]], axis=1)
+    rows = rows.reshape(len(data.q), -1)
+    diagonal = np.sqrt(problem.delassus.diagonal())
+    off = np.abs(rows @ rows.T - problem.delassus) / np.outer(diagonal, diagonal)
+    # Files with seven printed digits are indefinite by as much; the rest is rounding.
+    assert off.max() < (2e-7 if problem.indefiniteness > 1e-12 else 1e-13)
