@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate import Certificate
+from stiction.contact.islands import Island
 from stiction.status import Status
 
 Array = NDArray[np.float64]
@@ -56,3 +57,17 @@ class ContactSolution:
     def active(self) -> NDArray[np.bool_]:
         """(nc,) whether a contact presses."""
         return self.modes != Mode.SEPARATE
+
+    def restricted(self, island: Island) -> ContactSolution:
+        """The part of the solution that belongs to one island, as a warm start for it."""
+        contacts = island.contacts
+        velocity = self.velocity[island.dofs]
+        return replace(
+            self,
+            velocity=velocity,
+            normal=self.normal[contacts],
+            tangent=self.tangent[contacts],
+            joint=self.joint[island.joints],
+            box=self.box[island.boxes],
+            modes=self.modes[contacts],
+        )

@@ -1,0 +1,135 @@
+"""What all contact models share: islands apart, one certificate, a status decided by it.
+
+A model states its tangential law and solves one island; this file splits, puts together and
+grades. A solve may climb a ladder of ways; each is a rung, recorded by name, and only an answer
+that its certificate passes is called solved.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.certificate import Certificate, LawName, certify
+from stiction.contact.islands import Island
+from stiction.contact.problem import ContactProblem
+from stiction.contact.solution import ContactSolution, Mode
+from stiction.errors import InvalidInput
+from stiction.status import Status
+
+Array = NDArray[np.float64]
+
+STILL = 1e-9
+"""Slip relative to the problem's own speeds below which a pressed contact sticks."""
+
+
+class Impulses(NamedTuple):
+    """What a model found for one island, before grading; shapes as in `ContactSolution`."""
+
+    normal: Array
+    tangent: Array
+    joint: Array
+    box: Array
+    status: Status
+    pivots: int
+    rungs: tuple[str, ...]
+
+
+class ContactModel:
+    """Base of the contact models. A subclass sets `law` and defines `solve_island`."""
+
+    law: ClassVar[LawName]
+    facets: int | None = None
+
+    def solve(
+        self, problem: ContactProblem, start: ContactSolution | None = None
+    ) -> ContactSolution:
+        """Velocity and impulses of the problem under this model, certified.
+
+        start: the solution of an earlier, similar problem; its active set is tried first.
+        """
+        began = perf_counter()
+        if start is not None and len(start.normal) != problem.nc:
+            raise InvalidInput(
+                "start", f"has {len(start.normal)} contacts, the problem has {problem.nc}"
+            )
+        islands = problem.islands()
+        if len(islands) <= 1:
+            found = self.solve_island(problem, start)
+        else:
+            found = self._solve_apart(problem, islands, start)
+        return conclude(problem, self.law, found, began, self.facets)
+
+    def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
+        """Impulses of a problem whose rows all hang together."""
+        raise NotImplementedError
+
+    def _solve_apart(
+        self, problem: ContactProblem, islands: list[Island], start: ContactSolution | None
+    ) -> Impulses:
+        normal, tangent = np.zeros(problem.nc), np.zeros((problem.nc, 2))
+        joint, box = np.zeros(problem.nj), np.zeros(problem.nb)
+        status, pivots, rungs = Status.SOLVED, 0, ()
+        for island in islands:
+            part = None if start is None else start.restricted(island)
+            found = self.solve_island(problem.restricted(island), part)
+            normal[island.contacts], tangent[island.contacts] = found.normal, found.tangent
+            joint[island.joints], box[island.boxes] = found.joint, found.box
+            pivots += found.pivots
+            if len(found.rungs) > len(rungs):
+                rungs = found.rungs
+            if found.status is not Status.SOLVED:
+                status = found.status
+        return Impulses(normal, tangent, joint, box, status, pivots, rungs)
+
+
+def conclude(
+    problem: ContactProblem,
+    law: LawName,
+    found: Impulses,
+    began: float,
+    facets: int | None = None,
+) -> ContactSolution:
+    """Grades impulses and reads off velocity and modes."""
+    velocity = problem.velocity_from(found.normal, found.tangent, found.joint, found.box)
+    certificate = certify(
+        problem,
+        velocity,
+        found.normal,
+        found.tangent,
+        found.joint,
+        found.box,
+        law=law,
+        facets=facets,
+    )
+    return ContactSolution(
+        velocity,
+        found.normal,
+        found.tangent,
+        found.joint,
+        found.box,
+        contact_modes(problem, velocity, found.normal),
+        grade_status(certificate, found.status),
+        found.pivots,
+        found.rungs,
+        certificate,
+        perf_counter() - began,
+    )
+
+
+def grade_status(certificate: Certificate, word: Status) -> Status:
+    """SOLVED if the certificate passes, whatever the solver says; else its word, or ERROR."""
+    if certificate.passed:
+        return Status.SOLVED
+    return Status.ERROR if word is Status.SOLVED else word
+
+
+def contact_modes(problem: ContactProblem, velocity: Array, normal: Array) -> NDArray[np.int8]:
+    """(nc,) `Mode` of each contact."""
+    slip = np.hypot(*problem.contact_velocity(velocity).tangent.T)
+    moving = (slip > STILL * problem.scales.contact) & (problem.friction > 0.0)
+    modes = np.where(moving, Mode.SLIDE, Mode.STICK)
+    return np.where(normal > 0.0, modes, Mode.SEPARATE).astype(np.int8)
