@@ -76,62 +76,86 @@ def new_basis(columns, q):
 
 
 @kernel
-def _fill_dw(b, start):
-    """dw = start + columns[cols]' dx over all n rows; returns max |dw| on `rows`."""
-    dw = b.dw
-    n = dw.shape[0]
-    if start < 0:
-        dw[:] = 0.0
-    else:
-        dw[:] = b.columns[start]
-    for s in range(b.size[0]):
-        step = b.dx[s]
-        if step != 0.0:
-            col = b.columns[b.cols[s]]
-            for i in range(n):
-                dw[i] += step * col[i]
+def _add_columns(columns, cols, k, x, out):
+    """out += columns[cols]' x, over all n rows. Four columns at a time: each pass over `out`
+    costs as much as the arithmetic."""
+    n = out.shape[0]
+    s = 0
+    while s + 4 <= k:
+        x0, x1, x2, x3 = x[s], x[s + 1], x[s + 2], x[s + 3]
+        c0, c1, c2, c3 = cols[s], cols[s + 1], cols[s + 2], cols[s + 3]
+        for i in range(n):
+            out[i] += (x0 * columns[c0, i] + x1 * columns[c1, i]) + (
+                x2 * columns[c2, i] + x3 * columns[c3, i]
+            )
+        s += 4
+    while s < k:
+        x0 = x[s]
+        c0 = cols[s]
+        for i in range(n):
+            out[i] += x0 * columns[c0, i]
+        s += 1
 
 
 @kernel
-def _apply_inverse(b, rhs, out, sign):
-    """out += sign * inverse rhs, over the slots in use."""
-    k = b.size[0]
-    for s in range(k):
-        row = b.inverse[s]
-        total = 0.0
+def _apply_inverse(inverse, k, rhs, out, sign):
+    """out += sign * inverse rhs, over the slots in use. Four rows side by side: one sum would
+    wait for each addition."""
+    s = 0
+    while s + 4 <= k:
+        t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
         for t in range(k):
-            total += row[t] * rhs[t]
-        out[s] += sign * total
+            r = rhs[t]
+            t0 += inverse[s, t] * r
+            t1 += inverse[s + 1, t] * r
+            t2 += inverse[s + 2, t] * r
+            t3 += inverse[s + 3, t] * r
+        out[s] += sign * t0
+        out[s + 1] += sign * t1
+        out[s + 2] += sign * t2
+        out[s + 3] += sign * t3
+        s += 4
+    while s < k:
+        t0 = 0.0
+        for t in range(k):
+            t0 += inverse[s, t] * rhs[t]
+        out[s] += sign * t0
+        s += 1
 
 
 @kernel
-def _direction_error(b, unit):
-    """Leaves dw[rows] - e_unit in spare; returns its largest size over that of dx and dw."""
-    k = b.size[0]
+def _direction_error(dx, dw, rows, k, unit, spare):
+    """Leaves dw[rows] - e_unit in spare; returns its largest size over that of dx."""
     error = 0.0
     for t in range(k):
-        value = b.dw[b.rows[t]]
+        value = dw[rows[t]]
         if t == unit:
             value -= 1.0
-        b.spare[t] = value
+        spare[t] = value
         error = max(error, abs(value))
     scale = 1.0
     for s in range(k):
-        scale = max(scale, abs(b.dx[s]))
+        scale = max(scale, abs(dx[s]))
     return error / scale
 
 
 @kernel
 def _settle(b, start, unit):
-    """Completes dx to a direction (dx, dw), refined once if need be; returns its error."""
-    _fill_dw(b, start)
-    error = _direction_error(b, unit)
-    if error > SLOPPY:
-        _apply_inverse(b, b.spare, b.dx, -1.0)
-        _fill_dw(b, start)
-        error = _direction_error(b, unit)
-    for t in range(b.size[0]):
-        b.dw[b.rows[t]] = 0.0
+    """Completes dx to a direction (dx, dw) of column `start` (none if negative), refined once
+    if need be; returns its error."""
+    k = b.size[0]
+    columns, cols, rows, dx, dw, spare = b.columns, b.cols, b.rows, b.dx, b.dw, b.spare
+    error = 0.0
+    for sweep in range(2):
+        for i in range(dw.shape[0]):
+            dw[i] = columns[start, i] if start >= 0 else 0.0
+        _add_columns(columns, cols, k, dx, dw)
+        error = _direction_error(dx, dw, rows, k, unit, spare)
+        if sweep == 1 or error <= SLOPPY:
+            break
+        _apply_inverse(b.inverse, k, spare, dx, -1.0)
+    for t in range(k):
+        dw[rows[t]] = 0.0
     return error
 
 
@@ -139,36 +163,36 @@ def _settle(b, start, unit):
 def enter_z(b, j):
     """Direction (dx, dw) as z_j (n: z0) grows from zero at unit rate; returns its error."""
     k = b.size[0]
-    col = b.columns[j]
+    columns, rows, dx, spare = b.columns, b.rows, b.dx, b.spare
     for t in range(k):
-        b.spare[t] = col[b.rows[t]]
-    b.dx[:k] = 0.0
-    _apply_inverse(b, b.spare, b.dx, -1.0)
+        spare[t] = columns[j, rows[t]]
+        dx[t] = 0.0
+    _apply_inverse(b.inverse, k, spare, dx, -1.0)
     return _settle(b, j, -1)
 
 
 @kernel
 def enter_w(b, i):
     """Direction (dx, dw) as w_i, i in rows, grows from zero at unit rate; returns its error."""
-    k = b.size[0]
     t = b.row_slot[i]
-    for s in range(k):
-        b.dx[s] = b.inverse[s, t]
-    error = _settle(b, -1, t)
-    return error
+    inverse, dx = b.inverse, b.dx
+    for s in range(b.size[0]):
+        dx[s] = inverse[s, t]
+    return _settle(b, -1, t)
 
 
 @kernel
 def _row_times_inverse(b, i, out):
     """out = [M c][i, cols] inverse, by row slots."""
     k = b.size[0]
-    out[:k] = 0.0
+    columns, cols, inverse = b.columns, b.cols, b.inverse
+    for t in range(k):
+        out[t] = 0.0
     for s in range(k):
-        entry = b.columns[b.cols[s], i]
+        entry = columns[cols[s], i]
         if entry != 0.0:
-            row = b.inverse[s]
             for t in range(k):
-                out[t] += entry * row[t]
+                out[t] += entry * inverse[s, t]
 
 
 @kernel
@@ -176,18 +200,17 @@ def grow(b, j, i, out):
     """z_j enters, w_i leaves, after enter_z(b, j). `out` (n+1,) is overwritten."""
     k = b.size[0]
     _row_times_inverse(b, i, out)
+    inverse, dx = b.inverse, b.dx
     pivot = b.dw[i]
     for s in range(k):
-        factor = b.dx[s] / pivot
-        row = b.inverse[s]
+        factor = dx[s] / pivot
         if factor != 0.0:
             for t in range(k):
-                row[t] -= factor * out[t]
-        row[k] = factor
-    last = b.inverse[k]
+                inverse[s, t] -= factor * out[t]
+        inverse[s, k] = factor
     for t in range(k):
-        last[t] = -out[t] / pivot
-    last[k] = 1.0 / pivot
+        inverse[k, t] = -out[t] / pivot
+    inverse[k, k] = 1.0 / pivot
     b.cols[k] = j
     b.col_slot[j] = k
     b.rows[k] = i
@@ -200,16 +223,15 @@ def grow(b, j, i, out):
 def replace_col(b, j, s):
     """z_j enters, the z in slot s leaves, after enter_z(b, j)."""
     k = b.size[0]
-    pivot = -b.dx[s]
-    changed = b.inverse[s]
+    inverse, dx = b.inverse, b.dx
+    pivot = -dx[s]
     for t in range(k):
-        changed[t] /= pivot
+        inverse[s, t] /= pivot
     for r in range(k):
-        factor = b.dx[r]
+        factor = dx[r]
         if r != s and factor != 0.0:
-            row = b.inverse[r]
             for t in range(k):
-                row[t] += factor * changed[t]
+                inverse[r, t] += factor * inverse[s, t]
     b.col_slot[b.cols[s]] = -1
     b.cols[s] = j
     b.col_slot[j] = s
@@ -221,14 +243,14 @@ def replace_row(b, i, leaving, out):
     k = b.size[0]
     t = b.row_slot[i]
     _row_times_inverse(b, leaving, out)
+    inverse, dx = b.inverse, b.dx
     pivot = b.dw[leaving]
     for s in range(k):
-        row = b.inverse[s]
-        factor = b.dx[s] / pivot
+        factor = dx[s] / pivot
         if factor != 0.0:
             for u in range(k):
-                row[u] -= factor * out[u]
-        row[t] = factor
+                inverse[s, u] -= factor * out[u]
+        inverse[s, t] = factor
     b.row_slot[i] = -1
     b.rows[t] = leaving
     b.row_slot[leaving] = t
@@ -240,24 +262,22 @@ def shrink(b, i, s):
     k = b.size[0]
     t = b.row_slot[i]
     last = k - 1
-    pivot = b.inverse[s, t]
-    gone = b.inverse[s]
+    inverse = b.inverse
+    pivot = inverse[s, t]
     for r in range(k):
         if r == s:
             continue
-        row = b.inverse[r]
-        factor = row[t] / pivot
+        factor = inverse[r, t] / pivot
         if factor != 0.0:
             for u in range(k):
-                row[u] -= factor * gone[u]
-        row[t] = row[last]
-    if s != last:
-        for u in range(k):
-            b.inverse[s, u] = b.inverse[last, u]
-        b.x[s] = b.x[last]
+                inverse[r, u] -= factor * inverse[s, u]
+        inverse[r, t] = inverse[r, last]
     b.col_slot[b.cols[s]] = -1
     b.row_slot[i] = -1
     if s != last:
+        for u in range(k):
+            inverse[s, u] = inverse[last, u]
+        b.x[s] = b.x[last]
         b.cols[s] = b.cols[last]
         b.col_slot[b.cols[s]] = s
     if t != last:
@@ -271,27 +291,24 @@ def values(b):
     """Recomputes x and w of the basis from q, refined once; returns the largest |w| on rows
     before it is set to zero there."""
     k = b.size[0]
+    q, rows, x, w, spare = b.q, b.rows, b.x, b.w, b.spare
     for t in range(k):
-        b.spare[t] = b.q[b.rows[t]]
-    b.x[:k] = 0.0
+        spare[t] = q[rows[t]]
+        x[t] = 0.0
     worst = 0.0
     for sweep in range(2):
-        _apply_inverse(b, b.spare, b.x, -1.0)
-        b.w[:] = b.q
-        for s in range(k):
-            step = b.x[s]
-            if step != 0.0:
-                col = b.columns[b.cols[s]]
-                for i in range(b.w.shape[0]):
-                    b.w[i] += step * col[i]
+        _apply_inverse(b.inverse, k, spare, x, -1.0)
+        for i in range(w.shape[0]):
+            w[i] = q[i]
+        _add_columns(b.columns, b.cols, k, x, w)
         worst = 0.0
         for t in range(k):
-            b.spare[t] = b.w[b.rows[t]]
-            worst = max(worst, abs(b.spare[t]))
-        if worst <= 1e-16 * sweep:
+            spare[t] = w[rows[t]]
+            worst = max(worst, abs(spare[t]))
+        if worst <= 1e-15:
             break
     for t in range(k):
-        b.w[b.rows[t]] = 0.0
+        w[rows[t]] = 0.0
     return worst
 
 

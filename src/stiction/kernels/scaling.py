@@ -13,8 +13,11 @@ import numpy as np
 
 from stiction.kernels.compile import kernel
 
-SWEEPS = 6
-"""Sweeps of equilibration: 10^12 of disparity ends within a factor of two."""
+SWEEPS = 8
+"""Sweeps of equilibration at most: 10^12 of disparity ends within a factor of two."""
+
+EVEN = 3.0
+"""Largest entries of all rows and columns within this factor of one are even enough."""
 
 
 @kernel
@@ -25,27 +28,39 @@ def equilibrate(M):
     cols = np.ones(n)
     tall = np.empty(n)
     wide = np.empty(n)
+    scaled = np.empty(n)
+    # Sizes are not negative, so they compare as their bit patterns do: the largest of integers
+    # is found in vector registers, that of floats is not.
+    bits = scaled.view(np.int64)
+    top = np.zeros(1)
+    top_bits = top.view(np.int64)
     for _ in range(SWEEPS):
         wide[:] = 0.0
-        worst = 0.0
         for i in range(n):
-            top = 0.0
             scale = rows[i]
             row = M[i]
             for j in range(n):
                 size = abs(row[j]) * (scale * cols[j])
+                scaled[j] = size
                 wide[j] = max(wide[j], size)
-                top = max(top, size)
-            tall[i] = top
+            best = np.int64(0)
+            for j in range(n):
+                best = max(best, bits[j])
+            top_bits[0] = best
+            tall[i] = top[0]
+        uneven = 1.0
+        for i in range(n):
+            if tall[i] > 0.0:
+                uneven = max(uneven, max(tall[i], 1.0 / tall[i]))
+            if wide[i] > 0.0:
+                uneven = max(uneven, max(wide[i], 1.0 / wide[i]))
+        if uneven < EVEN:
+            break
         for i in range(n):
             if tall[i] > 0.0:
                 rows[i] /= np.sqrt(tall[i])
-                worst = max(worst, abs(tall[i] - 1.0))
             if wide[i] > 0.0:
                 cols[i] /= np.sqrt(wide[i])
-                worst = max(worst, abs(wide[i] - 1.0))
-        if worst < 0.25:
-            break
     return rows, cols
 
 
@@ -64,11 +79,17 @@ def natural_residual(M, q, z, w, lo, hi, rows, cols):
         if np.isfinite(hi[i]):
             top = max(top, abs(hi[i]) / cols[i])
     worst = 0.0
+    used = np.empty(n, np.int64)
+    count = 0
+    for j in range(n):
+        if z[j] != 0.0:
+            used[count] = j
+            count += 1
     for i in range(n):
         total = 0.0
         row = M[i]
-        for j in range(n):
-            total += row[j] * z[j]
+        for k in range(count):
+            total += row[used[k]] * z[used[k]]
         total += q[i]
         w[i] = total
         below = (lo[i] - z[i]) / cols[i]

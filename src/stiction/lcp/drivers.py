@@ -34,15 +34,34 @@ POLISHED = 1e-12
 def first_nonfinite(a):
     """Flat index of the first entry that is not finite, or -1."""
     flat = a.ravel()
-    total = 0.0
-    for i in range(flat.shape[0]):
-        total += flat[i] * 0.0
-    if total == 0.0:
+    n = flat.shape[0]
+    # Four sums, so that they run side by side; x * 0 is zero unless x is not finite.
+    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, n - 3, 4):
+        s0 += flat[i] * 0.0
+        s1 += flat[i + 1] * 0.0
+        s2 += flat[i + 2] * 0.0
+        s3 += flat[i + 3] * 0.0
+    for i in range(n - n % 4, n):
+        s0 += flat[i] * 0.0
+    if s0 + s1 + s2 + s3 == 0.0:
         return -1
-    for i in range(flat.shape[0]):
+    for i in range(n):
         if not np.isfinite(flat[i]):
             return i
     return -1
+
+
+@kernel
+def _transpose_scaled(M, rows, cols, out):
+    """out[j, i] = rows[i] M[i, j] cols[j], by tiles that fit the nearest cache."""
+    n = M.shape[0]
+    for top in range(0, n, 8):
+        for left in range(0, n, 8):
+            for j in range(left, min(left + 8, n)):
+                scale = cols[j]
+                for i in range(top, min(top + 8, n)):
+                    out[j, i] = M[i, j] * (rows[i] * scale)
 
 
 @kernel
@@ -64,9 +83,7 @@ def solve_pivoting(M, q, method, active, cover, turn, tie, epsilon, e_max, limit
     scaled = np.empty(n)
     for i in range(n):
         scaled[i] = q[i] * rows[i] / top
-    for i in range(n):
-        for j in range(n):
-            columns[j, i] = M[i, j] * (rows[i] * cols[j])
+    _transpose_scaled(M, rows, cols, columns)
     if n > 0 and cover.shape[0] == n:
         weights = cover * rows
         weights /= weights.max()
@@ -91,10 +108,12 @@ def solve_pivoting(M, q, method, active, cover, turn, tie, epsilon, e_max, limit
         pivots += more
         if code != Code.SOLVED:
             break
-        if not refactor(b):
-            code = Code.SINGULAR
-            break
         worst = values(b)
+        if worst > POLISHED:
+            if not refactor(b):
+                code = Code.SINGULAR
+                break
+            worst = values(b)
         for s in range(b.size[0]):
             worst = max(worst, -b.x[s])
         for i in range(n):
@@ -127,6 +146,8 @@ def is_symmetric(M):
     n = M.shape[0]
     for i in range(n):
         for j in range(i):
+            if M[i, j] == M[j, i]:
+                continue
             gap = abs(M[i, j] - M[j, i])
             if gap > 1e-10 * (abs(M[i, j]) + abs(M[j, i])) and gap > 1e-12 * np.sqrt(
                 abs(M[i, i] * M[j, j])
@@ -219,9 +240,7 @@ def enumerate_bases(M, q):
     top = np.abs(scaled).max()
     if top > 0.0:
         scaled /= top
-    for i in range(n):
-        for j in range(n):
-            columns[j, i] = M[i, j] * (rows[i] * cols[j])
+    _transpose_scaled(M, rows, cols, columns)
     b = new_basis(columns, scaled)
     active = np.zeros(n, np.bool_)
     z = np.zeros(n)

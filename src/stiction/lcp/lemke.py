@@ -99,12 +99,13 @@ def cover_basis(b, weights):
 
 
 @kernel
-def advance(b, entering, size):
-    """Moves all basic variables by `size` of the direction; the entering one starts at it."""
+def advance(b, size):
+    """Moves all basic variables by `size` of the direction."""
+    x, dx, w, dw = b.x, b.dx, b.w, b.dw
     for s in range(b.size[0]):
-        b.x[s] += size * b.dx[s]
-    for i in range(b.w.shape[0]):
-        b.w[i] += size * b.dw[i]
+        x[s] += size * dx[s]
+    for i in range(w.shape[0]):
+        w[i] += size * dw[i]
 
 
 @kernel
@@ -115,7 +116,7 @@ def exchange(b, entering, leaving, size, out):
     `out` (n+1,) is overwritten.
     """
     n = b.q.shape[0]
-    advance(b, entering, size)
+    advance(b, size)
     if entering <= n:
         if leaving <= n:
             s = b.col_slot[leaving]
@@ -153,12 +154,31 @@ def complement(variable, n):
 @kernel
 def column_size(b):
     """Largest entry of the current direction."""
+    dx, dw = b.dx, b.dw
+    n = dw.shape[0]
     top = 0.0
     for s in range(b.size[0]):
-        top = max(top, abs(b.dx[s]))
-    for i in range(b.dw.shape[0]):
-        top = max(top, abs(b.dw[i]))
-    return top
+        top = max(top, abs(dx[s]))
+    # Four strands: one would wait for each comparison.
+    t0, t1, t2, t3 = top, 0.0, 0.0, 0.0
+    for i in range(0, n - 3, 4):
+        t0 = max(t0, abs(dw[i]))
+        t1 = max(t1, abs(dw[i + 1]))
+        t2 = max(t2, abs(dw[i + 2]))
+        t3 = max(t3, abs(dw[i + 3]))
+    for i in range(n - n % 4, n):
+        t0 = max(t0, abs(dw[i]))
+    return max(max(t0, t1), max(t2, t3))
+
+
+@kernel
+def _first_block(x, dx, count, floor, slack):
+    """Longest step that pushes none of x below -slack."""
+    limit = np.inf
+    for s in range(count):
+        if dx[s] < -floor:
+            limit = min(limit, (max(x[s], 0.0) + slack) / -dx[s])
+    return limit
 
 
 @kernel
@@ -168,30 +188,26 @@ def blocking_row(b, floor, slack):
     Harris's two passes: `slack` bounds how far below zero a variable may be pushed; among
     those within it z0 wins, then the largest pivot. Entries above -floor do not count.
     """
-    n = b.q.shape[0]
-    limit = np.inf
-    for s in range(b.size[0]):
-        if b.dx[s] < -floor:
-            limit = min(limit, (max(b.x[s], 0.0) + slack) / -b.dx[s])
-    for i in range(n):
-        if b.dw[i] < -floor:
-            limit = min(limit, (max(b.w[i], 0.0) + slack) / -b.dw[i])
+    x, dx, w, dw, cols = b.x, b.dx, b.w, b.dw, b.cols
+    n = w.shape[0]
+    k = b.size[0]
+    limit = min(_first_block(x, dx, k, floor, slack), _first_block(w, dw, n, floor, slack))
     best = -1
     size = 0.0
     step = np.inf
-    for s in range(b.size[0]):
-        if b.dx[s] < -floor and b.x[s] <= limit * -b.dx[s]:
-            if b.cols[s] == n:
-                return n, max(b.x[s], 0.0) / -b.dx[s]
-            if -b.dx[s] > size:
-                size = -b.dx[s]
-                best = b.cols[s]
-                step = max(b.x[s], 0.0) / size
+    for s in range(k):
+        if dx[s] < -floor and x[s] <= limit * -dx[s]:
+            if cols[s] == n:
+                return n, max(x[s], 0.0) / -dx[s]
+            if -dx[s] > size:
+                size = -dx[s]
+                best = cols[s]
+                step = max(x[s], 0.0) / size
     for i in range(n):
-        if b.dw[i] < -floor and b.w[i] <= limit * -b.dw[i] and -b.dw[i] > size:
-            size = -b.dw[i]
+        if dw[i] < -floor and w[i] <= limit * -dw[i] and -dw[i] > size:
+            size = -dw[i]
             best = n + 1 + i
-            step = max(b.w[i], 0.0) / size
+            step = max(w[i], 0.0) / size
     return best, step
 
 

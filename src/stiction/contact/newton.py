@@ -1,0 +1,383 @@
+"""Newton's method on Coulomb's exact law: the circular cone, from a nearby answer.
+
+In the scaled problem (`cones.py`; unit rows, so that the step rho of the projections is one),
+with nu and s the velocities along normals and in friction planes, the laws are the zeros of
+Alart and Curnier's functions
+
+    theta_i - (theta_i - nu_i)_+                                    each contact
+    phi_u - P_R(phi_u - s_u),  R = mu_u (theta_p - nu_p)_+ + limit_u  each unit, p its parent
+
+P_R the projection on the disc of radius R. Each step solves their linearization at the current
+modes: a contact with theta <= nu separates and leaves the system, one inside its disc sticks,
+the others slide. Only candidates take part: the contacts that press at the start, and then,
+one at a time, the one that an otherwise converged answer violates most. So the systems stay
+as small as the number of degrees of freedom asks for, however many contacts there are.
+
+Contacts are redundant, hence the linear system is singular as a rule. Its rows are
+orthogonalized with pivoting; dependent ones are dropped, and the step is the shortest that
+satisfies the others.
+
+What each step keeps true: nothing but the equations of motion (velocities are computed from
+impulses). How it can fail: it wanders (no modes hold) and stops without having found a residual
+at rounding; the caller then turns its facets and starts again.
+
+Reference: Alart & Curnier 1991; DESIGN: "pivoting finds the modes, Newton finds the circle".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stiction.contact.cones import Cones
+from stiction.kernels.compile import kernel
+
+RANK = 1e-9
+"""Length of an orthogonalized row, relative to its length before, below which it depends on
+the rows above it. Mass ratios of 10^6 leave 1e-6."""
+
+EXACT = 1e-13
+"""Residual (of impulses and velocities of size one) at which Newton's method ends."""
+
+OUTSIDE = 1e-12
+"""Violation at which a contact outside the candidates joins them."""
+
+PATIENCE = 8
+"""Steps without half the residual after which the modes are given up."""
+
+
+@kernel
+def _dot(a, b):
+    total = 0.0
+    for k in range(a.shape[0]):
+        total += a[k] * b[k]
+    return total
+
+
+@kernel
+def velocities(p: Cones, theta, phi, v, nu, slip):
+    """Fills v (r,), nu (n,), slip (u, 2) for impulses theta (n,), phi (u, 2)."""
+    normal, rows = p.normal, p.rows
+    n, r = normal.shape
+    v[:] = 0.0
+    for i in range(n):
+        if theta[i] != 0.0:
+            for a in range(r):
+                v[a] += theta[i] * normal[i, a]
+    for u in range(phi.shape[0]):
+        if phi[u, 0] != 0.0 or phi[u, 1] != 0.0:
+            for a in range(r):
+                v[a] += phi[u, 0] * rows[u, 0, a] + phi[u, 1] * rows[u, 1, a]
+    for i in range(n):
+        total = p.free_normal[i]
+        for a in range(r):
+            total += normal[i, a] * v[a]
+        nu[i] = total
+    for u in range(phi.shape[0]):
+        for t in range(2):
+            total = p.free[u, t]
+            for a in range(r):
+                total += rows[u, t, a] * v[a]
+            slip[u, t] = total
+
+
+@kernel
+def residual(p: Cones, theta, phi, nu, slip, candidate):
+    """Largest entry of the Alart-Curnier functions of the candidates."""
+    worst = 0.0
+    for i in range(theta.shape[0]):
+        if candidate[i]:
+            worst = max(worst, abs(min(theta[i], nu[i])))
+    for u in range(phi.shape[0]):
+        i = p.parent[u]
+        radius = p.limit[u]
+        if i >= 0:
+            if not candidate[i]:
+                continue
+            radius += p.mu[u] * max(theta[i] - nu[i], 0.0)
+        a = phi[u, 0] - slip[u, 0]
+        b = phi[u, 1] - slip[u, 1]
+        size = np.sqrt(a * a + b * b)
+        shrink = 1.0 if size <= radius else radius / size
+        worst = max(worst, abs(phi[u, 0] - shrink * a))
+        worst = max(worst, abs(phi[u, 1] - shrink * b))
+    return worst
+
+
+@kernel
+def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
+    """Equations phi = R y/|y| of a sliding unit, y = phi - slip: fills rows e, e+1 of H (their
+    action through velocities), E (on phi0, phi1, theta_p directly), F (values)."""
+    i = p.parent[u]
+    y0 = phi[u, 0] - slip[u, 0]
+    y1 = phi[u, 1] - slip[u, 1]
+    size = np.sqrt(y0 * y0 + y1 * y1)
+    y0 /= size
+    y1 /= size
+    mu = 0.0
+    radius = p.limit[u]
+    if i >= 0:
+        mu = p.mu[u]
+        radius += mu * max(theta[i] - nu[i], 0.0)
+    c = 0.0 if p.flat[u] else radius / size
+    # Projector off the sliding direction, times c.
+    p00 = c * (1.0 - y0 * y0)
+    p01 = -c * y0 * y1
+    p11 = c * (1.0 - y1 * y1)
+    rows, normal = p.rows, p.normal
+    for a in range(rows.shape[2]):
+        H[e, a] = p00 * rows[u, 0, a] + p01 * rows[u, 1, a]
+        if i >= 0:
+            H[e, a] += mu * y0 * normal[i, a]
+    E[e, 0] = 1.0 - p00
+    E[e, 1] = -p01
+    E[e, 2] = -mu * y0
+    F[e] = phi[u, 0] - radius * y0
+    if p.flat[u]:
+        return
+    for a in range(rows.shape[2]):
+        H[e + 1, a] = p01 * rows[u, 0, a] + p11 * rows[u, 1, a]
+        if i >= 0:
+            H[e + 1, a] += mu * y1 * normal[i, a]
+    E[e + 1, 0] = -p01
+    E[e + 1, 1] = 1.0 - p11
+    E[e + 1, 2] = -mu * y1
+    F[e + 1] = phi[u, 1] - radius * y1
+
+
+@kernel
+def shortest_step(J, F, m, step, length, order):
+    """step (m,) := the shortest solution of J step = -F over the independent rows of J.
+
+    J (m, m) is overwritten by its orthogonalized rows, F by the solution's coordinates. Pivoted
+    modified Gram-Schmidt: with the rows that stay orthonormal, J = L Q, only L's columns in use
+    are needed, and forward substitution runs along with the orthogonalization.
+    """
+    for i in range(m):
+        order[i] = i
+        length[i] = 0.0
+        for a in range(m):
+            length[i] += J[i, a] * J[i, a]
+    step[:m] = 0.0
+    for k in range(m):
+        best = -1
+        largest = 0.0
+        for j in range(k, m):
+            i = order[j]
+            left = 0.0
+            for a in range(m):
+                left += J[i, a] * J[i, a]
+            if left > RANK * RANK * length[i] and left > largest:
+                largest = left
+                best = j
+        if best < 0:
+            return k
+        order[k], order[best] = order[best], order[k]
+        i = order[k]
+        scale = 1.0 / np.sqrt(largest)
+        for a in range(m):
+            J[i, a] *= scale
+        value = -F[i] * scale
+        for a in range(m):
+            step[a] += value * J[i, a]
+        for j in range(k + 1, m):
+            other = order[j]
+            along = 0.0
+            for a in range(m):
+                along += J[other, a] * J[i, a]
+            if along != 0.0:
+                for a in range(m):
+                    J[other, a] -= along * J[i, a]
+                F[other] += along * value
+    return m
+
+
+@kernel
+def _linearize(p: Cones, theta, phi, nu, slip, candidate, names, H, E, F):
+    """Names the unknowns of the pressed contacts (kind, index, component) and fills their
+    equations; returns how many."""
+    m = 0
+    normal, rows = p.normal, p.rows
+    r = normal.shape[1]
+    for i in range(theta.shape[0]):
+        if candidate[i] and theta[i] > nu[i]:
+            names[m, 0] = 0
+            names[m, 1] = i
+            for a in range(r):
+                H[m, a] = normal[i, a]
+            F[m] = nu[i]
+            E[m, 0] = E[m, 1] = E[m, 2] = 0.0
+            m += 1
+    for u in range(phi.shape[0]):
+        i = p.parent[u]
+        if i >= 0 and not (candidate[i] and theta[i] > nu[i]):
+            continue
+        radius = p.limit[u]
+        if i >= 0:
+            radius += p.mu[u] * (theta[i] - nu[i])
+        y0 = phi[u, 0] - slip[u, 0]
+        y1 = phi[u, 1] - slip[u, 1]
+        count = 1 if p.flat[u] else 2
+        if y0 * y0 + y1 * y1 <= radius * radius:
+            for t in range(count):
+                for a in range(r):
+                    H[m + t, a] = rows[u, t, a]
+                F[m + t] = slip[u, t]
+                E[m + t, 0] = E[m + t, 1] = E[m + t, 2] = 0.0
+        else:
+            _slide_rows(p, u, theta, phi, nu, slip, H, E, F, m)
+        for t in range(count):
+            names[m, 0] = 1
+            names[m, 1] = u
+            names[m, 2] = t
+            m += 1
+    return m
+
+
+@kernel
+def _jacobian(p: Cones, names, m, H, E, J):
+    """J (m, m): each equation's action on each unknown, through velocities and directly."""
+    normal, rows = p.normal, p.rows
+    r = normal.shape[1]
+    for k in range(m):
+        kind, at, t = names[k, 0], names[k, 1], names[k, 2]
+        for e in range(m):
+            total = 0.0
+            if kind == 0:
+                for a in range(r):
+                    total += H[e, a] * normal[at, a]
+                if names[e, 0] == 1 and p.parent[names[e, 1]] == at:
+                    total += E[e, 2]
+            else:
+                for a in range(r):
+                    total += H[e, a] * rows[at, t, a]
+                if names[e, 0] == 1 and names[e, 1] == at:
+                    total += E[e, t]
+            J[e, k] = total
+
+
+class Workspace(NamedTuple):
+    """Arrays of the linear systems, for at most `cap` unknowns."""
+
+    J: np.ndarray
+    H: np.ndarray
+    E: np.ndarray
+    F: np.ndarray
+    names: np.ndarray
+    step: np.ndarray
+    length: np.ndarray
+    order: np.ndarray
+
+
+@kernel
+def _workspace(cap, r):
+    return Workspace(
+        np.empty((cap, cap)),
+        np.empty((cap, r)),
+        np.empty((cap, 3)),
+        np.empty(cap),
+        np.empty((cap, 3), np.int64),
+        np.empty(cap),
+        np.empty(cap),
+        np.empty(cap, np.int64),
+    )
+
+
+@kernel
+def _unknowns(p: Cones, candidate):
+    """Upper bound on the unknowns of a step."""
+    n = candidate.shape[0]
+    count = 2 * (p.parent.shape[0] - p.first[n])
+    for i in range(n):
+        if candidate[i]:
+            count += 1 + 2 * (p.first[i + 1] - p.first[i])
+    return count
+
+
+@kernel
+def _take_step(p: Cones, theta, phi, nu, slip, candidate, ws):
+    """One Newton step on the candidates, in place."""
+    m = _linearize(p, theta, phi, nu, slip, candidate, ws.names, ws.H, ws.E, ws.F)
+    _jacobian(p, ws.names, m, ws.H, ws.E, ws.J)
+    shortest_step(ws.J, ws.F, m, ws.step, ws.length, ws.order)
+    for i in range(theta.shape[0]):
+        if candidate[i] and not theta[i] > nu[i]:
+            theta[i] = 0.0
+            for u in range(p.first[i], p.first[i + 1]):
+                phi[u, 0] = 0.0
+                phi[u, 1] = 0.0
+    names, step = ws.names, ws.step
+    for k in range(m):
+        if names[k, 0] == 0:
+            theta[names[k, 1]] += step[k]
+        else:
+            phi[names[k, 1], names[k, 2]] += step[k]
+
+
+@kernel
+def newton(p: Cones, theta, phi, steps):
+    """Moves theta (n,), phi (u, 2) to a zero of the laws; returns (residual, steps taken).
+
+    The residual is that of all contacts. theta and phi come out nonnegative and in their
+    discs, at the best point of the last candidate set.
+    """
+    n, r = p.normal.shape
+    units = phi.shape[0]
+    v = np.empty(r)
+    nu = np.empty(n)
+    slip = np.empty((units, 2))
+    candidate = theta > 0.0
+    best_theta = theta.copy()
+    best_phi = phi.copy()
+    ws = _workspace(0, r)
+    taken = 0
+    while True:
+        velocities(p, theta, phi, v, nu, slip)
+        best = residual(p, theta, phi, nu, slip, candidate)
+        best_theta[:] = theta
+        best_phi[:, :] = phi
+        stale = 0
+        need = _unknowns(p, candidate)
+        if need > ws.F.shape[0]:
+            ws = _workspace(need + 6, r)
+        while best > EXACT and taken < steps and stale < PATIENCE:
+            _take_step(p, theta, phi, nu, slip, candidate, ws)
+            velocities(p, theta, phi, v, nu, slip)
+            now = residual(p, theta, phi, nu, slip, candidate)
+            taken += 1
+            if now < best:
+                stale = stale if now > 0.5 * best else 0
+                best = now
+                best_theta[:] = theta
+                best_phi[:, :] = phi
+            else:
+                stale += 1
+        theta[:] = best_theta
+        phi[:, :] = best_phi
+        velocities(p, theta, phi, v, nu, slip)
+        worst = -OUTSIDE
+        joins = -1
+        for i in range(n):
+            if not candidate[i] and nu[i] < worst:
+                worst = nu[i]
+                joins = i
+        if joins < 0 or best > OUTSIDE or taken >= steps:
+            break
+        candidate[joins] = True
+    for i in range(n):
+        theta[i] = max(theta[i], 0.0)
+        for u in range(p.first[i], p.first[i + 1]):
+            _into_disc(phi, u, p.mu[u] * theta[i])
+    for u in range(p.first[n], units):
+        _into_disc(phi, u, p.limit[u])
+    return max(best, -worst if joins >= 0 else 0.0), taken
+
+
+@kernel
+def _into_disc(phi, u, radius):
+    """Shortens phi[u] to the radius where rounding has left it outside."""
+    size = np.sqrt(phi[u, 0] * phi[u, 0] + phi[u, 1] * phi[u, 1])
+    if size > radius:
+        phi[u, 0] *= radius / size
+        phi[u, 1] *= radius / size
