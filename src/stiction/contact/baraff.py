@@ -52,13 +52,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from stiction.contact import baraff_driving as driving
 from stiction.contact.certificate import LawName
-from stiction.contact.cones import Cones, build_cones
+from stiction.contact.cones import Cones, build_cones, from_impulses, to_impulses
 from stiction.contact.model import ContactModel, Impulses
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.contact.validation import nonnegative, per_row, real
 from stiction.errors import InvalidInput
-from stiction.status import Status
+from stiction.status import Code, Status
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
@@ -68,6 +68,9 @@ SLIDING = 1e-9
 """Tangential speed, relative to the speeds it is the difference of, above which friction is
 dynamic. Rounding leaves 1e-16; what a simulation calls still is its own choice: give the
 mask."""
+
+NOTHING = (np.empty(0), np.empty((0, 2)))
+"""No earlier answer."""
 
 ROUNDS = 30
 """Rounds of driving and refreshing in one attempt; the median is one or two."""
@@ -149,14 +152,14 @@ class Baraff(ContactModel):
         speed = real("velocity", velocity, (-1,))
         rows = real("normal", normal, (-1, len(speed)))
         nc = len(rows)
-        mu = per_row("friction", friction, nc, 0.0)
+        mu = _coefficient("friction", 0.0 if friction is None else friction, nc)
         tangents = np.zeros((nc, 2, len(speed)))
         if tangent is not None:
             tangents = real("tangent", tangent, (nc, 2, len(speed)))
         direction, slides = _sliding(tangents, speed, sliding)
-        static = mu if self.static is None else per_row("static", self.static, nc, 0.0)
-        dynamic = mu if self.dynamic is None else per_row("dynamic", self.dynamic, nc, 0.0)
-        rate = per_row("joint_rate", joint_rate, 0 if joint is None else len(np.asarray(joint)), 0)
+        static = mu if self.static is None else _coefficient("static", self.static, nc)
+        dynamic = mu if self.dynamic is None else _coefficient("dynamic", self.dynamic, nc)
+        nj = 0 if joint is None else len(real("joint", joint, (-1, len(speed))))
         problem = ContactProblem(
             mass=mass,
             velocity=np.zeros(len(speed)),
@@ -167,7 +170,7 @@ class Baraff(ContactModel):
             friction=np.where(slides, dynamic, static),
             bound=-per_row("normal_rate", normal_rate, nc, 0.0),
             joint=joint,
-            joint_target=-rate,
+            joint_target=-per_row("joint_rate", joint_rate, nj, 0.0),
         )
         drift = np.zeros((nc, 2))
         if tangent_rate is not None:
@@ -189,16 +192,16 @@ class Baraff(ContactModel):
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of a problem whose rows all hang together."""
         arrays = problem.arrays
-        cones, basis, size, shift = build_cones(
-            problem.whitened, arrays.friction, arrays.box_limit
-        )
+        cones, joints = build_cones(problem.whitened, arrays.friction, arrays.box_limit)
         units = len(cones.mu)
+        before = NOTHING
+        if start is not None:
+            before = from_impulses(cones, arrays.box_limit, start.normal, start.tangent, start.box)
         theta, phi, code, steps, _ = driving.solve_driving(
             cones,
             np.zeros(units, np.bool_),
             np.zeros((units, 2)),
-            np.empty(0) if start is None else start.normal,
-            np.empty((0, 2)) if start is None else start.tangent,
+            *before,
             _limit(cones),
             ROUNDS,
             ATTEMPTS,
@@ -206,9 +209,7 @@ class Baraff(ContactModel):
         status = Status.from_code(code)
         if status is Status.RAY:  # a direction, not impulses
             theta, phi = np.zeros(problem.nc), np.zeros((units, 2))
-        parts = driving.unscale(
-            problem.whitened, cones, arrays.box_limit, theta, phi, basis, size, shift
-        )
+        parts = to_impulses(problem.whitened, cones, joints, arrays.box_limit, theta, phi)
         return Impulses(*parts, status, steps, ("driving",))
 
 
@@ -242,28 +243,29 @@ def _accelerations(
     the tangential ones."""
     arrays = problem.arrays
     whitened = problem.whitened._replace(free_tangent=problem.whitened.free_tangent + drift)
-    cones, basis, size, shift = build_cones(whitened, arrays.friction, arrays.box_limit)
-    nothing = np.empty(0), np.empty((0, 2))
+    cones, joints = build_cones(whitened, arrays.friction, arrays.box_limit)
     theta, phi, code, steps, rounds = driving.solve_driving(
         cones,
         np.ascontiguousarray(slides[cones.parent]),
         np.ascontiguousarray(-direction[cones.parent]),
-        *nothing,
+        *NOTHING,
         _limit(cones),
         ROUNDS,
         ATTEMPTS,
     )
-    status = Status.from_code(code)
-    ray = status is Status.RAY
-    normal, tangent, joint, _ = driving.unscale(
-        whitened, cones, arrays.box_limit, theta, phi, basis, size, 0.0 * shift if ray else shift
-    )
+    ray = code == Code.RAY
+    # Without dynamic friction a solution exists: a ray came of frozen directions, and says nothing.
+    status = Status.from_code(code) if slides.any() or not ray else Status.ERROR
+    if ray:  # a direction moves no joint: only the contacts' part of their forces is due
+        joints = (*joints[:3], np.zeros_like(joints[3]))
+    normal, tangent, joint, _ = to_impulses(whitened, cones, joints, arrays.box_limit, theta, phi)
     if ray:
         top = max(np.abs(normal).max(initial=0.0), np.finfo(float).tiny)
         return BaraffResult(
             np.full(problem.nv, np.nan), np.full_like(normal, np.nan),
             np.full_like(tangent, np.nan), np.full_like(joint, np.nan), slides, status,
-            Impulse(normal / top, tangent / top, joint / top), steps, rounds, np.inf,
+            Impulse(normal / top, tangent / top, joint / top) if slides.any() else None,
+            steps, rounds, np.inf,
         )  # fmt: skip
     acceleration = problem.velocity_from(normal, tangent, joint)
     result = BaraffResult(
@@ -317,9 +319,15 @@ def _residual(
     return worst if np.isfinite(result.acceleration).all() else np.inf
 
 
+def _coefficient(name: str, value: ArrayLike, nc: int) -> Array:
+    return nonnegative(
+        name, value, nc, "a coefficient of friction lies in [0, inf]", infinite=True
+    )
+
+
 def _with_friction(problem: ContactProblem, friction: ArrayLike) -> ContactProblem:
     """The problem with another coefficient of friction."""
-    mu = nonnegative("static", friction, problem.nc, "it lies in [0, inf]", infinite=True)
+    mu = _coefficient("static", friction, problem.nc)
     if problem.delassus is not None:
         return ContactProblem.from_delassus(
             problem.delassus,

@@ -30,8 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.contact.arrays import Whitened
-from stiction.contact.cones import Cones, orthonormal_rows, project_out
+from stiction.contact.cones import Cones, project_out
 from stiction.kernels.compile import kernel
 from stiction.status import Code
 
@@ -816,32 +815,30 @@ def sequence(n, attempt):
 
 
 @kernel
-def warm_sets(p: Cones, s: Sets, normal, tangent):
-    """Sets and forces of an earlier answer, normal (n,) and tangent (n, 2): what presses is
-    clamped, what is inside its disc sticks, what is at its edge slips."""
-    for i in range(normal.shape[0]):
-        theta = normal[i] * p.length_normal[i] / p.load
-        if not theta > BROKEN:
-            s.normal[i] = SEPARATING
+def warm_sets(p: Cones, s: Sets, theta, phi):
+    """Sets and forces of an earlier answer: what presses is clamped, what is inside its disc
+    sticks, what is at its edge slips."""
+    for i in range(theta.shape[0]):
+        presses = theta[i] > BROKEN
+        s.theta[i] = theta[i] if presses else 0.0
+        s.normal[i] = CLAMPED if presses else SEPARATING
+    for u in range(p.mu.shape[0]):
+        if p.parent[u] >= 0 and s.normal[p.parent[u]] != CLAMPED:
             continue
-        s.normal[i] = CLAMPED
-        s.theta[i] = theta
-        for u in range(p.first[i], p.first[i + 1]):
-            s.phi[u, 0] = tangent[i, 0] * p.length[u] / p.load
-            s.phi[u, 1] = tangent[i, 1] * p.length[u] / p.load
-            size = np.hypot(s.phi[u, 0], s.phi[u, 1])
-            if size > BROKEN and size >= radius(p, s, u) * (1.0 - 1e-9):
-                _begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
-            else:
-                s.unit[u] = STICK
+        s.phi[u] = phi[u]
+        size = np.hypot(phi[u, 0], phi[u, 1])
+        if size > BROKEN and size >= radius(p, s, u) * (1.0 - 1e-9):
+            _begin_slip(s, u, phi[u, 0], phi[u, 1])
+        else:
+            s.unit[u] = STICK
 
 
 @kernel
-def solve_driving(p: Cones, fixed, along, start_normal, start_tangent, limit, rounds, attempts):
+def solve_driving(p: Cones, fixed, along, start_theta, start_phi, limit, rounds, attempts):
     """(theta, phi, code, steps, rounds): forces that obey the laws, or on RAY a direction.
 
-    fixed (u,) bool: units with dynamic friction, along (u, 2) their directions; start_normal
-    and start_tangent: an earlier answer, or empty. An attempt that fails is followed by another
+    fixed (u,) bool: units with dynamic friction, along (u, 2) their directions; start_theta,
+    start_phi: an earlier answer, or empty. An attempt that fails is followed by another
     with the contacts in another order.
     """
     n = p.normal.shape[0]
@@ -856,8 +853,8 @@ def solve_driving(p: Cones, fixed, along, start_normal, start_tangent, limit, ro
             if fixed[u]:
                 s.unit[u] = FIXED
                 s.along[u] = along[u]
-        if attempt == 0 and n > 0 and start_normal.shape[0] == n:
-            warm_sets(p, s, start_normal, start_tangent)
+        if attempt == 0 and n > 0 and start_theta.shape[0] == n:
+            warm_sets(p, s, start_theta, start_phi)
         order = sequence(n, attempt)
         code, more, turn = establish(p, s, w, order, attempt == 0, limit, rounds)
         steps += more
@@ -867,52 +864,3 @@ def solve_driving(p: Cones, fixed, along, start_normal, start_tangent, limit, ro
     if code == Code.RAY:
         return w.theta, w.phi, np.int64(code), steps, turns
     return s.theta, s.phi, np.int64(code), steps, turns
-
-
-@kernel
-def joint_forces(rows_joint, change, basis, size, shift):
-    """(nj,) forces of the joints under which the velocity within their rows' span changes by
-    `shift`, where all else changes it by `change` (r,); zero on rows that depend on others."""
-    nj, r = rows_joint.shape
-    force = np.zeros(nj)
-    spare = np.empty((r, r))
-    kept = np.empty(nj, np.bool_)
-    orthonormal_rows(rows_joint, spare, kept)
-    which = np.flatnonzero(kept)
-    # Kept row i lies in the first i + 1 vectors of the basis: a triangle, solved from the last.
-    for k in range(size - 1, -1, -1):
-        total = _dot(basis[k], shift) - _dot(basis[k], change)
-        for later in range(k + 1, size):
-            total -= force[which[later]] * _dot(rows_joint[which[later]], basis[k])
-        force[which[k]] = total / _dot(rows_joint[which[k]], basis[k])
-    return force
-
-
-@kernel
-def unscale(q: Whitened, p: Cones, box_limit, theta, phi, basis, size, shift):
-    """(normal, tangent, joint, box): scaled forces in the problem's own units."""
-    n, r = p.normal.shape
-    normal = np.empty(n)
-    tangent = np.zeros((n, 2))
-    box = np.zeros(box_limit.shape[0])
-    change = np.zeros(r)
-    for i in range(n):
-        normal[i] = theta[i] * p.load / p.length_normal[i]
-        for c in range(r):
-            change[c] += normal[i] * q.rows_normal[i, c]
-    at = 0
-    for u in range(p.mu.shape[0]):
-        i = p.parent[u]
-        if i >= 0:
-            for t in range(2):
-                tangent[i, t] = phi[u, t] * p.load / p.length[u]
-                for c in range(r):
-                    change[c] += tangent[i, t] * q.rows_tangent[i, t, c]
-            continue
-        while not box_limit[at] > 0.0:
-            at += 1
-        box[at] = phi[u, 0] * p.load / p.length[u]
-        for c in range(r):
-            change[c] += box[at] * q.rows_box[at, c]
-        at += 1
-    return normal, tangent, joint_forces(q.rows_joint, change, basis, size, shift), box

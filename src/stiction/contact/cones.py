@@ -143,7 +143,7 @@ def joint_shift(rows_joint, free_joint, basis, kept):
 
 @kernel
 def build_cones(p: Whitened, friction, box_limit):
-    """(cones, basis, size, shift): the scaled problem and the joints' basis and shift."""
+    """(cones, joints): the scaled problem, and the joints' (basis, kept, size, shift)."""
     n, r = p.rows_normal.shape
     basis = np.empty((r, r))
     kept = np.empty(p.rows_joint.shape[0], np.bool_)
@@ -214,9 +214,7 @@ def build_cones(p: Whitened, friction, box_limit):
             normal, free_normal, parent, first, mu, limit, rows, free, flat,
             length_normal, length, load,
         ),
-        basis,
-        size,
-        shift,
+        (basis, kept, size, shift),
     )  # fmt: skip
 
 
@@ -229,3 +227,78 @@ def _divide_unit(rows, free, length, load):
         free[t] /= length
         load = max(load, abs(free[t]))
     return load
+
+
+@kernel
+def joint_impulses(rows_joint, kept, basis, size, target):
+    """(nj,) impulses with rows_joint' f = target, a vector (r,) in the rows' span; zero on the
+    rows that `orthonormal_rows` left out. The kept rows are triangular in the basis."""
+    f = np.zeros(rows_joint.shape[0])
+    r = basis.shape[1]
+    rest = target.copy()
+    rank = size
+    for i in range(rows_joint.shape[0] - 1, -1, -1):
+        if not kept[i]:
+            continue
+        rank -= 1
+        along = 0.0
+        pivot = 0.0
+        for a in range(r):
+            along += rest[a] * basis[rank, a]
+            pivot += rows_joint[i, a] * basis[rank, a]
+        f[i] = along / pivot
+        for a in range(r):
+            rest[a] -= f[i] * rows_joint[i, a]
+    return f
+
+
+@kernel
+def to_impulses(p: Whitened, c: Cones, joints, box_limit, theta, phi):
+    """(normal, tangent, joint, box) impulses [N s] for the scaled ones; joints as from
+    `build_cones`."""
+    basis, kept, size, shift = joints
+    n, r = c.normal.shape
+    normal = np.zeros(n)
+    tangent = np.zeros((n, 2))
+    box = np.zeros(box_limit.shape[0])
+    # The joints take what contacts push into their span, and bring their rows to target.
+    target = shift.copy()
+    for i in range(n):
+        normal[i] = theta[i] * (c.load / c.length_normal[i])
+        for u in range(c.first[i], c.first[i + 1]):
+            for t in range(2):
+                tangent[i, t] = phi[u, t] * (c.load / c.length[u])
+        if size > 0:
+            for a in range(r):
+                target[a] -= normal[i] * p.rows_normal[i, a]
+                for t in range(2):
+                    target[a] -= tangent[i, t] * p.rows_tangent[i, t, a]
+    u = c.first[n]
+    for k in range(box_limit.shape[0]):
+        if box_limit[k] > 0.0:
+            box[k] = phi[u, 0] * (c.load / c.length[u])
+            u += 1
+            if size > 0:
+                for a in range(r):
+                    target[a] -= box[k] * p.rows_box[k, a]
+    joint = joint_impulses(p.rows_joint, kept, basis, size, target)
+    return normal, tangent, joint, box
+
+
+@kernel
+def from_impulses(c: Cones, box_limit, normal, tangent, box):
+    """(theta, phi): the scaled impulses of a warm start, within their cones."""
+    n = normal.shape[0]
+    theta = np.zeros(n)
+    phi = np.zeros((c.parent.shape[0], 2))
+    for i in range(n):
+        theta[i] = max(normal[i], 0.0) * (c.length_normal[i] / c.load)
+        for u in range(c.first[i], c.first[i + 1]):
+            for t in range(2):
+                phi[u, t] = tangent[i, t] * (c.length[u] / c.load)
+    u = c.first[n]
+    for k in range(box_limit.shape[0]):
+        if box_limit[k] > 0.0:
+            phi[u, 0] = box[k] * (c.length[u] / c.load)
+            u += 1
+    return theta, phi

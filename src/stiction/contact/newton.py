@@ -13,6 +13,10 @@ the others slide. Only candidates take part: the contacts that press at the star
 one at a time, the one that an otherwise converged answer violates most. So the systems stay
 as small as the number of degrees of freedom asks for, however many contacts there are.
 
+The same holds for a friction polygon (`facets` > 0) in place of the disc: a slipping impulse is
+at a corner, or on an edge with the slip across it. There Newton's method is exact in one step
+from the right modes, which is what a warm start needs.
+
 Contacts are redundant, hence the linear system is singular as a rule. Its rows are
 orthogonalized with pivoting; dependent ones are dropped, and the step is the shortest that
 satisfies the others.
@@ -83,7 +87,49 @@ def velocities(p: Cones, theta, phi, v, nu, slip):
 
 
 @kernel
-def residual(p: Cones, theta, phi, nu, slip, candidate):
+def polygon_edge(y0, y1, turn, facets):
+    """First corner (an angle) of the edge whose sector of the plane holds (y0, y1)."""
+    width = 2.0 * np.pi / facets
+    return turn + width * np.floor((np.arctan2(y1, y0) - turn) / width)
+
+
+@kernel
+def project_polygon(y0, y1, radius, turn, facets):
+    """(x0, x1, place): the nearest point of the polygon with corners at `radius`; place is -1
+    inside, 0 on an edge, 1 or 2 at the edge's first or second corner."""
+    first = polygon_edge(y0, y1, turn, facets)
+    half = np.pi / facets
+    middle = first + half
+    outward = y0 * np.cos(middle) + y1 * np.sin(middle)
+    along = -y0 * np.sin(middle) + y1 * np.cos(middle)
+    if outward <= radius * np.cos(half):
+        return y0, y1, -1
+    reach = radius * np.sin(half)
+    if along > reach:
+        return radius * np.cos(first + 2.0 * half), radius * np.sin(first + 2.0 * half), 2
+    if along < -reach:
+        return radius * np.cos(first), radius * np.sin(first), 1
+    flat = radius * np.cos(half)
+    return (
+        flat * np.cos(middle) - along * np.sin(middle),
+        flat * np.sin(middle) + along * np.cos(middle),
+        0,
+    )
+
+
+@kernel
+def project(y0, y1, radius, flat, turn, facets):
+    """(x0, x1, place): nearest point of the unit's disc, polygon or interval."""
+    if facets > 0 and not flat:
+        return project_polygon(y0, y1, radius, turn, facets)
+    size = np.sqrt(y0 * y0 + y1 * y1)
+    if size <= radius:
+        return y0, y1, -1
+    return y0 * (radius / size), y1 * (radius / size), 0
+
+
+@kernel
+def residual(p: Cones, theta, phi, nu, slip, candidate, turn, facets):
     """Largest entry of the Alart-Curnier functions of the candidates."""
     worst = 0.0
     for i in range(theta.shape[0]):
@@ -96,12 +142,11 @@ def residual(p: Cones, theta, phi, nu, slip, candidate):
             if not candidate[i]:
                 continue
             radius += p.mu[u] * max(theta[i] - nu[i], 0.0)
-        a = phi[u, 0] - slip[u, 0]
-        b = phi[u, 1] - slip[u, 1]
-        size = np.sqrt(a * a + b * b)
-        shrink = 1.0 if size <= radius else radius / size
-        worst = max(worst, abs(phi[u, 0] - shrink * a))
-        worst = max(worst, abs(phi[u, 1] - shrink * b))
+        x0, x1, _ = project(
+            phi[u, 0] - slip[u, 0], phi[u, 1] - slip[u, 1], radius, p.flat[u], turn[u], facets
+        )
+        worst = max(worst, abs(phi[u, 0] - x0))
+        worst = max(worst, abs(phi[u, 1] - x1))
     return worst
 
 
@@ -144,6 +189,42 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
     E[e + 1, 1] = 1.0 - p11
     E[e + 1, 2] = -mu * y1
     F[e + 1] = phi[u, 1] - radius * y1
+
+
+@kernel
+def _polygon_rows(p: Cones, u, place, y0, y1, theta, phi, nu, slip, turn, facets, H, E, F, e):
+    """Equations of a unit that slips on its polygon; fills as `_slide_rows` does."""
+    i = p.parent[u]
+    mu = 0.0
+    radius = p.limit[u]
+    if i >= 0:
+        mu = p.mu[u]
+        radius += mu * max(theta[i] - nu[i], 0.0)
+    rows, normal = p.rows, p.normal
+    half = np.pi / facets
+    first = polygon_edge(y0, y1, turn, facets)
+    if place == 0:  # the slip has no part along the edge; the impulse is on the edge's line
+        a0, a1 = -np.sin(first + half), np.cos(first + half)
+        b0, b1 = a1, -a0
+        for a in range(rows.shape[2]):
+            H[e, a] = a0 * rows[u, 0, a] + a1 * rows[u, 1, a]
+            H[e + 1, a] = mu * np.cos(half) * normal[i, a] if i >= 0 else 0.0
+        E[e, 0] = E[e, 1] = E[e, 2] = 0.0
+        F[e] = a0 * slip[u, 0] + a1 * slip[u, 1]
+        E[e + 1, 0] = b0
+        E[e + 1, 1] = b1
+        E[e + 1, 2] = -mu * np.cos(half)
+        F[e + 1] = b0 * phi[u, 0] + b1 * phi[u, 1] - radius * np.cos(half)
+        return
+    corner = first if place == 1 else first + 2.0 * half
+    for t in range(2):
+        d = np.cos(corner) if t == 0 else np.sin(corner)
+        for a in range(rows.shape[2]):
+            H[e + t, a] = mu * d * normal[i, a] if i >= 0 else 0.0
+        E[e + t, 0] = 1.0 if t == 0 else 0.0
+        E[e + t, 1] = 1.0 if t == 1 else 0.0
+        E[e + t, 2] = -mu * d
+        F[e + t] = phi[u, t] - radius * d
 
 
 @kernel
@@ -194,7 +275,7 @@ def shortest_step(J, F, m, step, length, order):
 
 
 @kernel
-def _linearize(p: Cones, theta, phi, nu, slip, candidate, names, H, E, F):
+def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, names, H, E, F):
     """Names the unknowns of the pressed contacts (kind, index, component) and fills their
     equations; returns how many."""
     m = 0
@@ -219,12 +300,17 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, names, H, E, F):
         y0 = phi[u, 0] - slip[u, 0]
         y1 = phi[u, 1] - slip[u, 1]
         count = 1 if p.flat[u] else 2
-        if y0 * y0 + y1 * y1 <= radius * radius:
+        _, _, place = project(y0, y1, radius, p.flat[u], turn[u], facets)
+        if place < 0:
             for t in range(count):
                 for a in range(r):
                     H[m + t, a] = rows[u, t, a]
                 F[m + t] = slip[u, t]
                 E[m + t, 0] = E[m + t, 1] = E[m + t, 2] = 0.0
+        elif facets > 0 and not p.flat[u]:
+            _polygon_rows(
+                p, u, place, y0, y1, theta, phi, nu, slip, turn[u], facets, H, E, F, m
+            )  # fmt: skip
         else:
             _slide_rows(p, u, theta, phi, nu, slip, H, E, F, m)
         for t in range(count):
@@ -296,9 +382,11 @@ def _unknowns(p: Cones, candidate):
 
 
 @kernel
-def _take_step(p: Cones, theta, phi, nu, slip, candidate, ws):
+def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, ws):
     """One Newton step on the candidates, in place."""
-    m = _linearize(p, theta, phi, nu, slip, candidate, ws.names, ws.H, ws.E, ws.F)
+    m = _linearize(
+        p, theta, phi, nu, slip, candidate, turn, facets, ws.names, ws.H, ws.E, ws.F
+    )  # fmt: skip
     _jacobian(p, ws.names, m, ws.H, ws.E, ws.J)
     shortest_step(ws.J, ws.F, m, ws.step, ws.length, ws.order)
     for i in range(theta.shape[0]):
@@ -316,10 +404,10 @@ def _take_step(p: Cones, theta, phi, nu, slip, candidate, ws):
 
 
 @kernel
-def newton(p: Cones, theta, phi, steps):
+def newton(p: Cones, theta, phi, steps, turn, facets):
     """Moves theta (n,), phi (u, 2) to a zero of the laws; returns (residual, steps taken).
 
-    The residual is that of all contacts. theta and phi come out nonnegative and in their
+    facets: 0 for discs, else corners of the polygons, the first at the angle turn[u]. The residual is that of all contacts. theta and phi come out nonnegative and in their
     discs, at the best point of the last candidate set.
     """
     n, r = p.normal.shape
@@ -334,7 +422,7 @@ def newton(p: Cones, theta, phi, steps):
     taken = 0
     while True:
         velocities(p, theta, phi, v, nu, slip)
-        best = residual(p, theta, phi, nu, slip, candidate)
+        best = residual(p, theta, phi, nu, slip, candidate, turn, facets)
         best_theta[:] = theta
         best_phi[:, :] = phi
         stale = 0
@@ -342,9 +430,9 @@ def newton(p: Cones, theta, phi, steps):
         if need > ws.F.shape[0]:
             ws = _workspace(need + 6, r)
         while best > EXACT and taken < steps and stale < PATIENCE:
-            _take_step(p, theta, phi, nu, slip, candidate, ws)
+            _take_step(p, theta, phi, nu, slip, candidate, turn, facets, ws)
             velocities(p, theta, phi, v, nu, slip)
-            now = residual(p, theta, phi, nu, slip, candidate)
+            now = residual(p, theta, phi, nu, slip, candidate, turn, facets)
             taken += 1
             if now < best:
                 stale = stale if now > 0.5 * best else 0
@@ -367,17 +455,9 @@ def newton(p: Cones, theta, phi, steps):
         candidate[joins] = True
     for i in range(n):
         theta[i] = max(theta[i], 0.0)
-        for u in range(p.first[i], p.first[i + 1]):
-            _into_disc(phi, u, p.mu[u] * theta[i])
-    for u in range(p.first[n], units):
-        _into_disc(phi, u, p.limit[u])
+    for u in range(units):
+        radius = p.limit[u] if p.parent[u] < 0 else p.mu[u] * theta[p.parent[u]]
+        x0, x1, _ = project(phi[u, 0], phi[u, 1], radius, p.flat[u], turn[u], facets)
+        phi[u, 0] = x0
+        phi[u, 1] = x1
     return max(best, -worst if joins >= 0 else 0.0), taken
-
-
-@kernel
-def _into_disc(phi, u, radius):
-    """Shortens phi[u] to the radius where rounding has left it outside."""
-    size = np.sqrt(phi[u, 0] * phi[u, 0] + phi[u, 1] * phi[u, 1])
-    if size > radius:
-        phi[u, 0] *= radius / size
-        phi[u, 1] *= radius / size

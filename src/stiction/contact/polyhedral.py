@@ -17,7 +17,7 @@ method finds one (Stewart and Trinkle, Anitescu and Potra). Facets at the angles
 inscribe the circle: a contact resists with at least cos(pi / d) mu, its full mu only along a
 facet.
 
-Bilateral joints have no place in this form.
+Bilateral joints have no place in this form; `assemble` takes the problem with them eliminated.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
+from stiction.contact.cones import Cones
 from stiction.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -110,6 +111,36 @@ def unpack(z: Array, contacts: int, facets: int) -> tuple[Array, Array]:
         raise InvalidInput("z", f"must be ({expected},)", z.shape)
     along = z[contacts : contacts * (facets + 1)].reshape(contacts, facets)
     return z[:contacts].copy(), along @ directions(facets)
+
+
+def assemble(p: Cones, spread: Array) -> tuple[Array, Array]:
+    """M and q of the LCP of a scaled problem, joints eliminated, facets (u, d, 2) `spread`.
+
+    Order: theta, phi (unit by unit), lambda. An interval has two facets; the rest of its d are
+    rows of zeros that no velocity makes negative.
+    """
+    units, facets, _ = spread.shape
+    contacts, size = p.normal.shape
+    facet_rows = np.einsum("udt,utr->udr", spread, p.rows).reshape(-1, size)
+    rows = np.concatenate([p.normal, facet_rows])
+    free = np.einsum("udt,ut->ud", spread, p.free).ravel()
+    moving = len(rows)
+    matrix = np.zeros((moving + units, moving + units))
+    matrix[:moving, :moving] = rows @ rows.T
+    real = np.abs(spread).max(axis=2).ravel() > 0.0
+    owner = np.repeat(np.arange(units), facets)
+    matrix[contacts + np.flatnonzero(real), moving + owner[real]] = 1.0
+    matrix[moving + owner[real], contacts + np.flatnonzero(real)] = -1.0
+    hinged = np.flatnonzero(p.parent >= 0)
+    matrix[moving + hinged, p.parent[hinged]] = p.mu[hinged]
+    return matrix, np.concatenate([p.free_normal, free, p.limit])
+
+
+def scaled_impulses(z: Array, contacts: int, spread: Array) -> tuple[Array, Array]:
+    """theta (nc,) and phi (u, 2) of a solution of `assemble`."""
+    units, facets, _ = spread.shape
+    along = z[contacts : contacts + units * facets].reshape(units, facets)
+    return z[:contacts].copy(), np.einsum("ud,udt->ut", along, spread)
 
 
 def _contact_space(problem: Contacts, rows: Array) -> tuple[Array, Array]:
