@@ -19,75 +19,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from time import perf_counter
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction import lcp
-from stiction.contact.certificate import LawName, certify
+from stiction.contact.certificate import LawName, certify, from_table
+from stiction.contact.compiled import CONVERGED, SEED, STEPS, solve_arrays, solve_exact
 from stiction.contact.cones import Cones, build_cones, from_impulses, to_impulses
+from stiction.contact.grading import Law
 from stiction.contact.lloyd import facet_directions, follow_contact_path
-from stiction.contact.model import ContactModel, Impulses
-from stiction.contact.newton import newton, velocities
+from stiction.contact.model import ContactModel, Impulses, check_start
+from stiction.contact.newton import newton
 from stiction.contact.polyhedral import assemble, scaled_impulses
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.errors import InvalidInput
-from stiction.kernels.compile import kernel
 from stiction.status import Code, Status
 
 Array = NDArray[np.float64]
 Solver = Literal["reduced", "structural", "standard", "search"]
 
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
-
-SEED = 4
-"""Facets from which Newton's method starts: enough for the modes, fewest for the pivots."""
-
-ROUNDS = 6
-"""Rounds of turning the facets; in Lloyd's families one is enough for 97 of 100."""
-
-STEPS = 60
-"""Newton steps per round, over all candidate sets."""
-
-CONVERGED = 1e-11
-"""Residual of the scaled laws that is left to the certificate to judge."""
-
-
-@kernel
-def solve_exact(p: Cones, theta, phi, warm, limit):
-    """(code, pivots, steps, rounds): theta (n,), phi (u, 2) on the exact cone.
-
-    warm: theta and phi come with a guess, and Newton's method is tried from there first;
-    rounds = 0 says that it was enough.
-    """
-    units = p.parent.shape[0]
-    turn = np.zeros(units)
-    taken = 0
-    pivots = 0
-    if warm:
-        residual, taken = newton(p, theta, phi, STEPS, turn, 0)
-        if residual <= CONVERGED:
-            return Code.SOLVED, 0, taken, 0
-    v = np.empty(p.normal.shape[1])
-    nu = np.empty(p.normal.shape[0])
-    slip = np.empty((units, 2))
-    for attempt in range(ROUNDS):
-        directions = facet_directions(p.flat, SEED, turn)
-        code, more = follow_contact_path(p, directions, True, limit, theta, phi)
-        pivots += more
-        if code != Code.SOLVED:
-            return code, pivots, taken, attempt + 1
-        residual, steps = newton(p, theta, phi, STEPS, turn, 0)
-        taken += steps
-        if residual <= CONVERGED:
-            return Code.SOLVED, pivots, taken, attempt + 1
-        velocities(p, theta, phi, v, nu, slip)
-        for u in range(units):
-            turn[u] = np.arctan2(phi[u, 1] - slip[u, 1], phi[u, 0] - slip[u, 0])
-    return Code.ERROR, pivots, taken, ROUNDS
-
 
 @dataclass(frozen=True)
 class Coulomb(ContactModel):
@@ -108,6 +63,56 @@ class Coulomb(ContactModel):
             raise InvalidInput("facets", f"is {self.facets}: a polygon has 3 or more, or None")
         if self.solver not in SOLVERS:
             raise InvalidInput("solver", f"is {self.solver!r}: one of {', '.join(SOLVERS)}")
+
+    def solve(
+        self, problem: ContactProblem, start: ContactSolution | None = None
+    ) -> ContactSolution:
+        """Velocity and impulses of the problem under Coulomb's law, certified.
+
+        start: the solution of an earlier, similar problem; its modes are tried first.
+        """
+        began = perf_counter()
+        check_start(problem, start)
+        if problem.delassus is None and (self.facets is None or self.solver == "reduced"):
+            solution = self._solve_compiled(problem, start, began)
+            if solution is not None:
+                return solution
+        return super().solve(problem, start)
+
+    def _solve_compiled(
+        self, problem: ContactProblem, start: ContactSolution | None, began: float
+    ) -> ContactSolution | None:
+        """The first rungs in one call, for problems of one island; None where they do not do."""
+        if problem.island_count > 1:
+            return None
+        guess = problem.no_guess if start is None else (start.normal, start.tangent, start.box)
+        outcome = solve_arrays(
+            problem.arrays,
+            problem.dt,
+            self.facets or 0,
+            problem.whitened,
+            problem.scales,
+            *problem.factor,
+            start is not None,
+            guess,
+        )
+        certificate = from_table(Law.COULOMB, outcome.table)
+        if not certificate.passed:
+            return None
+        rungs = ("reduced",) if start is None else ("warm start", "reduced")
+        return ContactSolution(
+            outcome.velocity,
+            outcome.normal,
+            outcome.tangent,
+            outcome.joint,
+            outcome.box,
+            outcome.modes,
+            Status.SOLVED,
+            outcome.pivots,
+            rungs if outcome.rounds else ("warm start",),
+            certificate,
+            perf_counter() - began,
+        )
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Climbs the ladder on one island; see the module's head."""
@@ -222,7 +227,6 @@ def _assembled(cones: Cones, spread: Array, solver: Solver) -> tuple[Array, Arra
 def _conic(problem: ContactProblem, cones: Cones) -> tuple[Array, Array, int, int]:
     from stiction.contact.conic import solve_conic
 
-    found: Any = solve_conic(problem)
-    normal, tangent, _, box = found[:4]
+    normal, tangent, _, box, iterations, _ = solve_conic(problem)
     theta, phi = from_impulses(cones, problem.arrays.box_limit, normal, tangent, box)
-    return theta, phi, Code.SOLVED, int(found[4])
+    return theta, phi, Code.SOLVED, int(iterations)

@@ -1,21 +1,27 @@
-"""Drumwright's two algorithms: normals by principal pivoting, independent rows by projection.
+"""Drumwright's two algorithms on one active set: normals by principal pivoting, and independent
+rows of what must hold.
 
 In coordinates of unit mass, with unit rows n_i and the change of velocity u they bring about,
 
-    min 1/2 |u|^2   over   n_i . u + c_i >= 0
-    w = N N' z + c,   0 <= z  _|_  w >= 0,   u = N' z
+    min 1/2 |u|^2   over   n_i . u + c_i >= 0   (and = 0 for the rows of joints and tangents)
+    w = N N' z + c,   0 <= z  _|_  w >= 0       (and w = 0, z free),   u = N' z
 
-(Drumwright's section V; N N' is his N M^-1 N', c his q.) The matrix of order n is never formed:
-at most r rows of N (n, r) are independent, hence active, and one pass over all rows costs n r.
-
-Algorithm 1 (`pivot`), a modified Principal Pivoting Method I: of the current active set, the row
-with the most negative w enters and the one with the most negative z leaves, in one pass. Each
-pivot keeps true: w vanishes on the active rows, z on the others, and the active rows are
+(Drumwright's sections V and VI; N N' is his N M^-1 N', c his q.) The matrix of order n is never
+formed: at most r rows of N (n, r) are independent, hence active, and one pass over all rows costs
+n r. Each pivot keeps true: w vanishes on the active rows, z on the others, and
 
     N_active = L Q,   L lower triangular, Q orthonormal (k, r),   u = Q' y,   L y = -c_active,
 
 so that L is the Cholesky factor of N_active N_active'. Entering projects the row on Q (O(k r));
 what remains of it is the rank test. Leaving rotates L, Q and y. Then L' z = y.
+
+Algorithm 1 (`pivot`), a modified Principal Pivoting Method I: the row with the most negative w
+enters and the one with the most negative z leaves, in one pass.
+
+Algorithm 2 picks independent rows of joints and tangents by appending to the same factor. Here a
+row is picked when it is violated, the worst first, and then stays: those that hold by
+themselves, most of them where contacts are redundant, are never looked at again. Passes of
+Algorithm 1 go on where all of these rows hold.
 
 Algorithm 1 can go round. `drive` cannot: it starts from a set with z >= 0 and drives one violated
 row after the other, as Baraff and Dantzig do, in the order of Goldfarb and Idnani. z_d grows
@@ -23,25 +29,20 @@ until w_d is zero or z of an active row is; that row is dropped and z_d grows on
 objective -1/2 |N'z|^2 - c.z strictly rises from one active set to the next, so that none comes
 back. It takes bounds as well: rows lo <= z <= hi with w >= 0 at lo, w <= 0 at hi, w = 0 between.
 
-How it can fail: INFEASIBLE (z_d grows for ever: no u obeys the bounds; a proof, by Farkas' lemma,
+How it can fail: INFEASIBLE (z_d grows for ever: no u obeys all rows; a proof, by Farkas' lemma,
 up to `SLACK`), PIVOT_LIMIT (rounding only).
 
-Algorithm 2 (`eliminate`) picks independent rows of the joints, then of the tangents, and takes
-their span out of all other rows.
-
 Where this departs from the paper: L comes from projecting rows and not from the matrix N N', whose
-condition is the square of theirs: mass ratios of 10^6 leave 10^-3 of a row, and 10^-6 of its
-pivot. The guard against cycling, tolerances relative to the load, and a last solve with one
-refinement are ours. In Algorithm 2 the row with the largest remainder is picked first, not the
-next one: a row that is independent by rounding alone is then never preferred to a true one.
+condition is the square of theirs (a mass ratio of 10^6 leaves 10^-3 of a row, and 10^-6 of its
+pivot); rows of joints and tangents are picked as above, not all of them in advance; the row
+that leaves does so before the other enters, which may depend on it. The guard against cycling,
+tolerances relative to the load, and a last solve from the rows themselves are ours.
 
 Rows are stored as columns, `cols` (r, n): every pass is then a sum of r long vectors, which
 processors do four at a time without changing the order of any sum.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,36 +73,14 @@ OPEN, ACTIVE, HIGH, LOW = 0, 1, 2, 3
 PIVOTED, DRIVEN, WARM = 0, 1, 2
 """What answered: Algorithm 1, the drive, or the warm start as it was."""
 
-BLOCK = 256
-"""Columns eliminated together: r of them stay in the first cache."""
 
+Y, Z, HALF, PART, REST = 0, 1, 2, 3, 4
+"""Rows of `work` (5, r+1): coordinates of u, u = basis' y; impulses by slot; of the last candidate
+its part along the basis, the same of one projection, and what remains of it."""
 
-class Factor(NamedTuple):
-    """Active rows = L basis; the first k (kept by the caller) are in use."""
-
-    index: Indices  # (r+1,) row of each slot
-    L: Array  # (r+1, r+1)
-    basis: Array  # (r+1, r) orthonormal rows
-    y: Array  # (r+1,) u = basis' y
-    z: Array  # (r+1,) impulses by slot
-    half: Array  # (r+1,) last candidate's part along the basis
-    part: Array  # (r+1,) work
-    rest: Array  # (r,) and what remains of it
-
-
-@kernel
-def new_factor(r: int) -> Factor:
-    """An empty active set for rows of r entries."""
-    return Factor(
-        np.empty(r + 1, np.int64),
-        np.empty((r + 1, r + 1)),
-        np.empty((r + 1, r)),
-        np.empty(r + 1),
-        np.empty(r + 1),
-        np.empty(r + 1),
-        np.empty(r + 1),
-        np.empty(r),
-    )
+# The active set is four arrays, of which k slots are in use: `index` (r+1,) row of each slot, `L`
+# (r+1, r+1), `basis` (r+1, r), `work` (5, r+1). They are passed one by one and indexed in place: a
+# tuple of arrays, or a slice, counts references atomically, and these kernels run for 100 ns.
 
 
 @kernel
@@ -121,107 +100,87 @@ def dot(a: Array, b: Array) -> float:
 
 
 @kernel
-def add(y: Array, factor: float, x: Array) -> None:
-    """y += factor x."""
-    for i in range(y.shape[0]):
-        y[i] += factor * x[i]
-
-
-@kernel
 def scan(cols: Array, c: Array, u: Array, w: Array) -> None:
-    """w = c + cols' u, two columns of u at a time: w is then read half as often."""
+    """w = c + cols' u, two entries of u at a time: w is then read half as often."""
     n = c.shape[0]
     for i in range(n):
         w[i] = c[i]
-    pending = -1
-    for a in range(u.shape[0]):
-        if u[a] == 0.0:
-            continue
-        if pending < 0:
-            pending = a
-            continue
-        x, first, y, second = u[pending], cols[pending], u[a], cols[a]
+    r = u.shape[0]
+    for q in range(r // 2):
+        a = 2 * q
+        x, y = u[a], u[a + 1]
         for i in range(n):
-            w[i] += x * first[i] + y * second[i]
-        pending = -1
-    if pending >= 0:
-        add(w, u[pending], cols[pending])
+            w[i] += x * cols[a, i] + y * cols[a + 1, i]
+    for a in range(r - r % 2, r):
+        x = u[a]
+        for i in range(n):
+            w[i] += x * cols[a, i]
 
 
 @kernel
-def least(values: Array, size: int) -> int:
-    """Index of the least of the first `size` values, or -1."""
-    best = -1
-    value = np.inf
-    for i in range(size):
-        if values[i] < value:
-            value = values[i]
-            best = i
-    return best
-
-
-@kernel
-def _split(f: Factor, k: int, cols: Array, i: int) -> float:
-    """Fills `half` and `rest` of row i; returns the length of the rest.
+def _project(basis: Array, work: Array, k: int, cols: Array, i: int) -> float:
+    """Fills HALF and REST of row i; returns the length of the rest, 0 if k = r.
 
     All parts are taken at once, which leaves rounding of the row in the rest; where that is
-    little, a second projection takes it out. Indices rather than slices: half the time.
+    little, a second projection takes it out.
     """
     r = cols.shape[0]
-    basis, half, part, rest = f.basis, f.half, f.part, f.rest
     for a in range(r):
-        rest[a] = cols[a, i]
+        work[REST, a] = cols[a, i]
     for s in range(k):
-        half[s] = 0.0
+        work[HALF, s] = 0.0
     size = 1.0
     for _ in range(2):
         before = size
         for s in range(k):
             even = odd = 0.0
-            for a in range(r // 2):
-                even += basis[s, 2 * a] * rest[2 * a]
-                odd += basis[s, 2 * a + 1] * rest[2 * a + 1]
-            if r % 2 == 1:
-                even += basis[s, r - 1] * rest[r - 1]
-            part[s] = even + odd
+            for q in range(r // 2):
+                even += basis[s, 2 * q] * work[REST, 2 * q]
+                odd += basis[s, 2 * q + 1] * work[REST, 2 * q + 1]
+            for a in range(r - r % 2, r):
+                even += basis[s, a] * work[REST, a]
+            work[PART, s] = even + odd
+        size = 0.0
         for s in range(k):
-            along = part[s]
-            half[s] += along
+            work[HALF, s] += work[PART, s]
             for a in range(r):
-                rest[a] -= along * basis[s, a]
-        size = dot(rest, rest)
+                work[REST, a] -= work[PART, s] * basis[s, a]
+        for a in range(r):
+            size += work[REST, a] * work[REST, a]
         if size > 0.01 * before:
             break
     return np.sqrt(size) if k < r else 0.0
 
 
 @kernel
-def _enter(f: Factor, k: int, i: int, length: float, free: float, u: Array) -> int:
-    """Makes row i active, after `_split`; its w, `free` + n_i . u before, becomes zero by u.
+def _enter(
+    index: Indices, L: Array, basis: Array, work: Array, k: int, i: int, length: float, c: float,
+    u: Array,
+) -> int:  # fmt: skip
+    """Makes row i active, after `_project`; u is changed so that its w, c + n_i . u, vanishes.
     Returns the new k."""
-    row = f.L[k]
-    value = -free
+    value = -c
     for s in range(k):
-        row[s] = f.half[s]
-        value -= f.half[s] * f.y[s]
-    row[k] = length
-    inverse = 1.0 / length
-    value *= inverse
-    last = f.basis[k]
+        L[k, s] = work[HALF, s]
+        value -= work[HALF, s] * work[Y, s]
+    L[k, k] = length
+    value /= length
     for a in range(u.shape[0]):
-        last[a] = f.rest[a] * inverse
-        u[a] += value * last[a]
-    f.y[k] = value
-    f.index[k] = i
+        basis[k, a] = work[REST, a] / length
+        u[a] += value * basis[k, a]
+    work[Y, k] = value
+    index[k] = i
     return k + 1
 
 
 @kernel
-def _leave(f: Factor, k: int, slot: int, u: Array) -> int:
+def _leave(
+    index: Indices, L: Array, basis: Array, work: Array, k: int, slot: int, u: Array
+) -> int:
     """Takes a slot out, with Givens rotations, and its share out of u; returns the new k."""
-    L, basis, y = f.L, f.basis, f.y
+    r = u.shape[0]
     for s in range(slot, k - 1):
-        f.index[s] = f.index[s + 1]
+        index[s] = index[s + 1]
         for j in range(s + 2):
             L[s, j] = L[s + 1, j]
     for s in range(slot, k - 1):
@@ -232,94 +191,165 @@ def _leave(f: Factor, k: int, slot: int, u: Array) -> int:
             p, q = L[t, s], L[t, s + 1]
             L[t, s] = cosine * p + sine * q
             L[t, s + 1] = cosine * q - sine * p
-        p, q = y[s], y[s + 1]
-        y[s] = cosine * p + sine * q
-        y[s + 1] = cosine * q - sine * p
-        for a in range(u.shape[0]):
+        p, q = work[Y, s], work[Y, s + 1]
+        work[Y, s] = cosine * p + sine * q
+        work[Y, s + 1] = cosine * q - sine * p
+        for a in range(r):
             p, q = basis[s, a], basis[s + 1, a]
             basis[s, a] = cosine * p + sine * q
             basis[s + 1, a] = cosine * q - sine * p
-    add(u, -y[k - 1], basis[k - 1])
+    for a in range(r):
+        u[a] -= work[Y, k - 1] * basis[k - 1, a]
     return k - 1
 
 
 @kernel
-def _impulses(f: Factor, k: int) -> float:
-    """Fills z of the active set; returns the rounding to expect in z and w."""
+def _impulses(index: Indices, L: Array, work: Array, k: int, equal: int) -> tuple[int, float]:
+    """Fills Z of the active set; returns the slot that has the least of those that may leave, or
+    -1, and the rounding to expect in z and w."""
     for s in range(k):
-        f.z[s] = f.y[s]
-    cholesky.backward(f.L, k, f.z)
+        work[Z, s] = work[Y, s]
+    slot = -1
+    least = np.inf
     total = 1.0
-    for s in range(k):
-        total += abs(f.z[s])
-    return ROUND * total
+    for s in range(k - 1, -1, -1):
+        z = work[Z, s] / L[s, s]
+        work[Z, s] = z
+        for t in range(s):
+            work[Z, t] -= L[s, t] * z
+        total += abs(z)
+        if z < least and index[s] >= equal:
+            least = z
+            slot = s
+    return slot, ROUND * total
+
+
+@kernel
+def _worst(w: Array, first: int, last: int, both: bool, touch: float) -> int:
+    """Row of first .. last - 1 with the most negative w, or with `both` the largest |w|; -1 if
+    none is beyond `touch`."""
+    found = -1
+    worst = touch
+    for i in range(first, last):
+        size = abs(w[i]) if both else -w[i]
+        if size > worst:
+            worst = size
+            found = i
+    return found
+
+
+@kernel
+def _hold(
+    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    cols: Array, c: Array, equal: int, u: Array, w: Array,
+) -> tuple[int, int]:  # fmt: skip
+    """Algorithm 2: enters rows of the first `equal` until all hold, or the worst is dependent.
+    Returns the new k and the latter, or -1; w is filled."""
+    while True:
+        scan(cols, c, u, w)
+        touch = ROUND
+        for s in range(k):
+            touch += ROUND * abs(work[Y, s])
+        i = _worst(w, 0, equal, True, touch)
+        if i < 0:
+            return k, i
+        length = _project(basis, work, k, cols, i)
+        if not length > INDEPENDENT:
+            return k, i
+        k = _enter(index, L, basis, work, k, i, length, c[i], u)
+        # A contact's other tangent comes along: it mostly has to enter too, and a pass is
+        # saved. Tangents come last and in pairs.
+        i += 1 if (equal - i) % 2 == 0 else -1
+        if i >= 0 and abs(w[i]) > touch:
+            length = _project(basis, work, k, cols, i)
+            if length > INDEPENDENT:
+                k = _enter(index, L, basis, work, k, i, length, c[i], u)
 
 
 @kernel
 def pivot(
-    cols: Array, c: Array, f: Factor, k: int, u: Array, w: Array, limit: int
-) -> tuple[bool, int, int]:
-    """Algorithm 1 from the active set of f, k, u: (done, k, pivots), with w and f.z filled.
+    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    cols: Array, c: Array, equal: int, u: Array, w: Array, limit: int,
+) -> tuple[bool, int, int]:  # fmt: skip
+    """Algorithms 2 and 1 from the active set given: (done, k, pivots), with u, w and Z filled.
 
-    Not done after `limit` pivots, or when the row that has to enter is dependent and nothing
+    The first `equal` rows are those that must hold. Pivots count exchanges of the others. Not
+    done after `limit` of them, or when the row that has to enter is dependent and nothing
     leaves: the same pass would follow for ever.
     """
     pivots = 0
     while True:
-        touch = _impulses(f, k)
-        j = least(f.z, k)
-        scan(cols, c, u, w)
-        i = least(w, c.shape[0])
-        leaves = j >= 0 and f.z[j] < -touch
-        enters = i >= 0 and w[i] < -touch
-        if not (leaves or enters):
+        stuck = -1
+        if equal > 0:
+            k, stuck = _hold(index, L, basis, work, k, cols, c, equal, u, w)
+        else:
+            scan(cols, c, u, w)
+        j, touch = _impulses(index, L, work, k, equal)
+        if stuck >= 0 and abs(w[stuck]) > touch:
+            return False, k, pivots
+        i = _worst(w, equal, c.shape[0], False, touch)
+        leaves = j >= 0 and work[Z, j] < -touch
+        if not leaves and i < 0:
             return True, k, pivots
         if pivots >= limit:
             return False, k, pivots
         if leaves:
-            k = _leave(f, k, j, u)
+            k = _leave(index, L, basis, work, k, j, u)
             pivots += 1
-        if enters:
-            length = _split(f, k, cols, i)
+        if i >= 0:
+            length = _project(basis, work, k, cols, i)
             if length > INDEPENDENT:
-                k = _enter(f, k, i, length, c[i], u)
+                k = _enter(index, L, basis, work, k, i, length, c[i], u)
                 pivots += 1
             elif not leaves:
                 return False, k, pivots
 
 
 @kernel
-def _solve_active(cols: Array, f: Factor, k: int, w: Array, u: Array) -> None:
-    """Corrects u so that w (n,), its own, vanishes on the active rows, and solves for f.z anew;
-    both from the rows themselves, because rotations leave 1e-15 in L and basis."""
+def _refine(
+    index: Indices, L: Array, basis: Array, work: Array, k: int, cols: Array, w: Array, u: Array
+) -> None:
+    """One refinement of the active set's solution, from the rows themselves: of u, Y and Z so
+    that w (n,) of this u vanishes, and of Z so that u's part along the basis is N'z. Rotations
+    leave some 1e-15 in L and basis; what shows no more than rounding is left as it is.
+    """
     r = u.shape[0]
+    worst = 0.0
+    total = 1.0
     for s in range(k):
-        f.half[s] = -w[f.index[s]]
-    cholesky.forward(f.L, k, f.half)
+        work[HALF, s] = -w[index[s]]
+        worst = max(worst, abs(work[HALF, s]))
+        total += abs(work[Z, s])
+    if worst > ROUND:
+        cholesky.forward(L, k, work[HALF])
+        for s in range(k):
+            work[Y, s] += work[HALF, s]
+            work[Z, s] = work[Y, s]
+            for a in range(r):
+                u[a] += work[HALF, s] * basis[s, a]
+        cholesky.backward(L, k, work[Z])
+    worst = 0.0
+    for a in range(r):
+        work[REST, a] = 0.0
     for s in range(k):
-        f.y[s] += f.half[s]
-        f.z[s] = f.y[s]
-        add(u, f.half[s], f.basis[s])
-    cholesky.backward(f.L, k, f.z)
-    goal = f.rest  # what the impulses still miss of the part of u along the basis
-    goal[:] = 0.0
-    for s in range(k):
-        add(goal, f.y[s], f.basis[s])
-    for s in range(k):
-        i = f.index[s]
+        i = index[s]
         for a in range(r):
-            goal[a] -= f.z[s] * cols[a, i]
-    for s in range(k):
-        f.half[s] = dot(f.basis[s], goal)
-    cholesky.backward(f.L, k, f.half)
-    for s in range(k):
-        f.z[s] += f.half[s]
+            work[REST, a] += work[Y, s] * basis[s, a] - work[Z, s] * cols[a, i]
+    for a in range(r):
+        worst = max(worst, abs(work[REST, a]))
+    if worst > ROUND * total:
+        for s in range(k):
+            work[HALF, s] = dot(basis[s], work[REST, :r])
+        cholesky.backward(L, k, work[HALF])
+        for s in range(k):
+            work[Z, s] += work[HALF, s]
 
 
 @kernel
 def _settle(
-    cols: Array, c: Array, f: Factor, k: int, z: Array, active: States, u: Array, w: Array
-) -> None:
+    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    cols: Array, c: Array, z: Array, active: States, u: Array, w: Array,
+) -> None:  # fmt: skip
     """u, w and the active z of the active set, the other z being as they are."""
     u[:] = 0.0
     for i in range(z.shape[0]):
@@ -327,16 +357,42 @@ def _settle(
             for a in range(u.shape[0]):
                 u[a] += z[i] * cols[a, i]
     for s in range(k):
-        f.y[s] = 0.0
+        work[Y, s] = 0.0
+        work[Z, s] = 0.0
     for _ in range(2):
         scan(cols, c, u, w)
-        _solve_active(cols, f, k, w, u)
+        _refine(index, L, basis, work, k, cols, w, u)
     for s in range(k):
-        z[f.index[s]] = f.z[s]
+        z[index[s]] = work[Z, s]
 
 
 @kernel
-def _worst_row(
+def _drop_outside(
+    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    cols: Array, c: Array, lo: Array, hi: Array, z: Array, active: States, u: Array, w: Array,
+) -> int:  # fmt: skip
+    """Settles, and lets active rows go, the one furthest outside its bounds first, until none is;
+    returns the new k."""
+    while True:
+        _settle(index, L, basis, work, k, cols, c, z, active, u, w)
+        worst = 0.0
+        slot = -1
+        for s in range(k):
+            i = index[s]
+            out = max(lo[i] - z[i], z[i] - hi[i])
+            if out > worst:
+                worst = out
+                slot = s
+        if slot < 0:
+            return k
+        i = index[slot]
+        z[i] = lo[i] if z[i] < lo[i] else hi[i]
+        active[i] = OPEN
+        k = _leave(index, L, basis, work, k, slot, u)
+
+
+@kernel
+def _worst_at_rest(
     w: Array, z: Array, lo: Array, hi: Array, active: States, ignored: States, touch: float
 ) -> int:
     """The row at rest whose condition fails most, or -1; alike to rounding, the first."""
@@ -345,46 +401,23 @@ def _worst_row(
     for i in range(w.shape[0]):
         size = abs(w[i])
         if size > worst and active[i] != ACTIVE and ignored[i] == 0:
-            if z[i] < hi[i] if w[i] < 0.0 else z[i] > lo[i]:
+            movable = z[i] < hi[i] if w[i] < 0.0 else z[i] > lo[i]
+            if movable:
                 worst = size * (1.0 + 1e-9)
                 found = i
     return found
 
 
 @kernel
-def _drop_outside(
-    cols: Array, c: Array, lo: Array, hi: Array, f: Factor, k: int, z: Array, active: States,
-    u: Array, w: Array,
-) -> int:  # fmt: skip
-    """Lets active rows go, the one furthest outside its bounds first, until none is; new k."""
-    while True:
-        _settle(cols, c, f, k, z, active, u, w)
-        worst = 0.0
-        slot = -1
-        for s in range(k):
-            i = f.index[s]
-            out = max(lo[i] - z[i], z[i] - hi[i])
-            if out > worst:
-                worst = out
-                slot = s
-        if slot < 0:
-            return k
-        i = f.index[slot]
-        z[i] = lo[i] if z[i] < lo[i] else hi[i]
-        active[i] = OPEN
-        k = _leave(f, k, slot, u)
-
-
-@kernel
 def _longest_step(
-    f: Factor, k: int, z: Array, lo: Array, hi: Array, dz: Array, own: float
+    index: Indices, k: int, z: Array, lo: Array, hi: Array, dz: Array, own: float
 ) -> tuple[float, int]:
     """(step, slot): how far the driven row can go, at most `own`, and the slot whose bound ends
     it, or -1. On a tie the driven row wins: it then is independent of all that stay."""
     step = own
     found = -1
     for s in range(k):
-        i = f.index[s]
+        i = index[s]
         if dz[s] < -ROUND and z[i] - lo[i] < step * -dz[s]:
             step = max(z[i] - lo[i], 0.0) / -dz[s]
             found = s
@@ -396,223 +429,138 @@ def _longest_step(
 
 @kernel
 def _drive_row(
-    d: int, sign: float, cols: Array, c: Array, lo: Array, hi: Array, f: Factor, k: int, z: Array,
-    active: States, dz: Array, u: Array,
+    index: Indices, L: Array, basis: Array, work: Array, k: int, d: int, sign: float,
+    cols: Array, c: Array, lo: Array, hi: Array, z: Array, active: States, u: Array, dz: Array,
 ) -> tuple[bool, int, int]:  # fmt: skip
     """Moves z_d along `sign` until w_d is zero or z_d at its bound: (possible, k, pivots)."""
     r = u.shape[0]
+    spare = np.empty(r)
     pivots = 0
     while True:
-        length = _split(f, k, cols, d)
+        length = _project(basis, work, k, cols, d)
         free = length > INDEPENDENT
         for s in range(k):
-            dz[s] = -sign * f.half[s]
-        cholesky.backward(f.L, k, dz)
+            dz[s] = -sign * work[HALF, s]
+        cholesky.backward(L, k, dz)
         w = c[d]
         for a in range(r):
             w += cols[a, d] * u[a]
         arrives = max(-sign * w, 0.0) / (length * length) if free else np.inf
         bound = hi[d] - z[d] if sign > 0.0 else z[d] - lo[d]
-        step, slot = _longest_step(f, k, z, lo, hi, dz, min(arrives, bound))
+        step, slot = _longest_step(index, k, z, lo, hi, dz, min(arrives, bound))
         if step == np.inf:
             return False, k, pivots
         z[d] += sign * step
         for s in range(k):
-            z[f.index[s]] += step * dz[s]
+            z[index[s]] += step * dz[s]
         if free:
-            add(u, sign * step, f.rest)
+            for a in range(r):
+                u[a] += sign * step * work[REST, a]
         pivots += 1
         if slot >= 0:
-            i = f.index[slot]
+            i = index[slot]
             z[i] = lo[i] if dz[slot] < 0.0 else hi[i]
             active[i] = OPEN
-            unused = np.empty(r)  # u already is what it will be: the row's z is at its bound
-            k = _leave(f, k, slot, unused)
+            # u is what it will be already, so the share that `_leave` takes is not its own.
+            k = _leave(index, L, basis, work, k, slot, spare)
         elif bound <= arrives:
             z[d] = hi[d] if sign > 0.0 else lo[d]
             return True, k, pivots
         else:
-            k = _enter(f, k, d, length, 0.0, np.empty(r))
+            k = _enter(index, L, basis, work, k, d, length, c[d], spare)
             active[d] = ACTIVE
             return True, k, pivots
 
 
 @kernel
 def drive(
-    cols: Array, c: Array, lo: Array, hi: Array, f: Factor, k: int, z: Array, active: States,
-    u: Array, w: Array, limit: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Dual active-set method from the active set of f: (code, k, pivots); z, u filled.
+    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    cols: Array, c: Array, lo: Array, hi: Array, z: Array, u: Array, w: Array, limit: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Dual active-set method from the active set given: (code, pivots); z, u and w filled.
 
-    z (n,) holds where inactive rows rest, `active` (n,) which rows f holds. See the head.
+    z (n,) holds where inactive rows rest; lo, hi (n,) its bounds. See the head.
     """
-    ignored = np.zeros(c.shape[0], np.int8)
+    n = c.shape[0]
+    active = np.zeros(n, np.int8)
+    ignored = np.zeros(n, np.int8)
     dz = np.empty(u.shape[0] + 1)
-    k = _drop_outside(cols, c, lo, hi, f, k, z, active, u, w)
+    for s in range(k):
+        active[index[s]] = ACTIVE
     pivots = 0
     while True:
+        k = _drop_outside(index, L, basis, work, k, cols, c, lo, hi, z, active, u, w)
         scan(cols, c, u, w)
         total = 1.0
-        for i in range(z.shape[0]):
+        for i in range(n):
             total += abs(z[i])
-        d = _worst_row(w, z, lo, hi, active, ignored, ROUND * total)
+        d = _worst_at_rest(w, z, lo, hi, active, ignored, ROUND * total)
         if d < 0:
-            return Code.SOLVED, k, pivots
+            return Code.SOLVED, pivots
         if pivots >= limit:
-            return Code.PIVOT_LIMIT, k, pivots
+            return Code.PIVOT_LIMIT, pivots
         sign = 1.0 if w[d] < 0.0 else -1.0
-        possible, k, steps = _drive_row(d, sign, cols, c, lo, hi, f, k, z, active, dz, u)
+        possible, k, steps = _drive_row(
+            index, L, basis, work, k, d, sign, cols, c, lo, hi, z, active, u, dz
+        )
         pivots += steps
         if not possible:
             if abs(w[d]) > SLACK:
-                return Code.INFEASIBLE, k, pivots
+                return Code.INFEASIBLE, pivots
             ignored[d] = 1
-        k = _drop_outside(cols, c, lo, hi, f, k, z, active, u, w)
 
 
 @kernel
 def _warm(
-    cols: Array, c: Array, state: States, hi: Array, f: Factor, u: Array, z: Array
-) -> int:
-    """Fills f with the rows whose state is ACTIVE, as far as independent (`state` then says
-    which), and z where a row rests at a bound; returns k."""
+    index: Indices, L: Array, basis: Array, work: Array,
+    cols: Array, c: Array, state: States, u: Array,
+) -> int:  # fmt: skip
+    """Makes the rows whose state is ACTIVE active, as far as independent; returns k."""
     k = 0
     for i in range(state.shape[0]):
         if state[i] == ACTIVE:
-            length = _split(f, k, cols, i)
+            length = _project(basis, work, k, cols, i)
             if length > INDEPENDENT:
-                k = _enter(f, k, i, length, c[i], u)
-            else:
-                state[i] = OPEN
-        elif state[i] == HIGH or state[i] == LOW:
-            z[i] = hi[i] if state[i] == HIGH else -hi[i]
-            state[i] = OPEN
+                k = _enter(index, L, basis, work, k, i, length, c[i], u)
     return k
 
 
 @kernel
 def solve_rows(
-    cols: Array, c: Array, limits: Array, state: States, z: Array, u: Array
+    cols: Array, c: Array, equal: int, limits: Array, state: States, z: Array, u: Array
 ) -> tuple[int, int, int]:
     """(code, pivots, what answered); fills z (n,) and u (r,).
 
-    cols (r, n) unit or zero rows as columns; c (n,) of the order of one. The last len(limits)
-    rows are bounded, |z| <= limit; all others have z >= 0. `state` (n,) holds a warm start
-    (overwritten), or has no entries.
+    cols (r, n) unit or zero rows as columns; c (n,) of the order of one. The first `equal` rows
+    must hold, the last len(limits) are bounded, |z| <= limit; those between have z >= 0. `state`
+    (n,) holds a warm start, or has no entries.
     """
     r, n = cols.shape
-    f = new_factor(r)
+    index = np.empty(r + 1, np.int64)
+    L, basis, work = np.empty((r + 1, r + 1)), np.empty((r + 1, r)), np.empty((5, r + 1))
     w = np.empty(n)
-    boxes = limits.shape[0]
     z[:] = 0.0
     u[:] = 0.0
-    k = 0
     warm = state.shape[0] == n and n > 0
-    hi = np.empty(0)
-    if boxes > 0:
-        hi = np.full(n, np.inf)
-        hi[n - boxes :] = limits
-    if warm:
-        k = _warm(cols, c, state, hi, f, u, z)
+    k = _warm(index, L, basis, work, cols, c, state, u) if warm else 0
     pivots = 0
-    if boxes == 0:
-        done, k, pivots = pivot(cols, c, f, k, u, w, 3 * r + 8)
+    if limits.shape[0] == 0:
+        done, k, pivots = pivot(index, L, basis, work, k, cols, c, equal, u, w, 3 * r + 8)
         if done:
-            _solve_active(cols, f, k, w, u)
+            _refine(index, L, basis, work, k, cols, w, u)
             for s in range(k):
-                z[f.index[s]] = max(f.z[s], 0.0)
+                i = index[s]
+                z[i] = work[Z, s] if i < equal else max(work[Z, s], 0.0)
             return Code.SOLVED, pivots, WARM if warm and pivots == 0 else PIVOTED
-        hi = np.full(n, np.inf)
-    lo = np.zeros(n)
-    for i in range(n - boxes, n):
+    lo, hi = np.zeros(n), np.full(n, np.inf)
+    lo[:equal] = -np.inf
+    for i in range(n - limits.shape[0], n):
+        hi[i] = limits[i - n + limits.shape[0]]
         lo[i] = -hi[i]
-    active = np.zeros(n, np.int8)
-    for s in range(k):
-        active[f.index[s]] = ACTIVE
-    code, k, steps = drive(cols, c, lo, hi, f, k, z, active, u, w, 20 * (n + r) + 100)
+        if warm and (state[i] == HIGH or state[i] == LOW):
+            z[i] = hi[i] if state[i] == HIGH else lo[i]
+    limit = 20 * (n + r) + 100
+    code, steps = drive(index, L, basis, work, k, cols, c, lo, hi, z, u, w, limit)
     for i in range(n):
         z[i] = min(max(z[i], lo[i]), hi[i])
     return code, pivots + steps, WARM if warm and pivots + steps == 0 else DRIVEN
-
-
-@kernel
-def remainders(cols: Array, first: int, last: int, squares: Array) -> None:
-    """squares[first:last] = squared lengths of those columns."""
-    out = squares[first:last]
-    out[:] = 0.0
-    for a in range(cols.shape[0]):
-        col = cols[a, first:last]
-        for i in range(last - first):
-            out[i] += col[i] * col[i]
-
-
-@kernel
-def eliminate(
-    cols: Array, free: Array, first: int, last: int, basis: Array, size: int, y: Array,
-    along: Array, picked: Indices, squares: Array,
-) -> int:  # fmt: skip
-    """Algorithm 2 on the columns first .. last - 1: picks independent ones, asks each for zero
-    velocity, and takes their span out of all columns from `first` on. Returns the new size.
-
-    basis (r, r) orthonormal rows, the first `size` given; y (r,): basis' y is the change of
-    velocity that does it; along (r, m): part of each column along each basis row; picked (r,):
-    column that gave it; free (m,): velocity along each column, kept up to date. Columns before
-    `last` are of unit length or zero; squares (m,) is work.
-    """
-    r, m = cols.shape
-    remainders(cols, first, last, squares)
-    trust = 0.0
-    fresh = True
-    while size < r:
-        p = first
-        for i in range(first + 1, last):
-            if squares[i] > squares[p]:
-                p = i
-        if p >= last:
-            break
-        # Lengths are kept by subtraction, which leaves rounding of what they were: measured
-        # anew before that matters.
-        if squares[p] <= trust and not fresh:
-            remainders(cols, first, last, squares)
-            fresh = True
-            continue
-        if not squares[p] > INDEPENDENT * INDEPENDENT:
-            break
-        if fresh:
-            trust = 1e-6 * squares[p]
-        fresh = False
-        q = basis[size]
-        for a in range(r):
-            q[a] = cols[a, p]
-        for k in range(size):
-            add(q, -dot(basis[k], q), basis[k])
-        length = np.sqrt(dot(q, q))
-        for a in range(r):
-            q[a] /= length
-        _take_out(cols, q, first, along[size])
-        y[size] = -free[p] / along[size, p]
-        picked[size] = p
-        share = along[size]
-        for i in range(first, m):
-            free[i] += y[size] * share[i]
-        for i in range(first, last):
-            squares[i] -= share[i] * share[i]
-        squares[p] = 0.0
-        size += 1
-    return size
-
-
-@kernel
-def _take_out(cols: Array, q: Array, first: int, share: Array) -> None:
-    """share = cols' q and cols -= q share', for the columns from `first` on."""
-    m = cols.shape[1]
-    for start in range(first, m, BLOCK):
-        end = min(start + BLOCK, m)
-        part = share[start:end]
-        part[:] = 0.0
-        for a in range(q.shape[0]):
-            if q[a] != 0.0:
-                add(part, q[a], cols[a, start:end])
-        for a in range(q.shape[0]):
-            if q[a] != 0.0:
-                add(cols[a, start:end], -q[a], part)

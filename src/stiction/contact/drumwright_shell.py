@@ -14,8 +14,8 @@ since normal impulse and slip are not told apart by energy. (Drumwright and Shel
 Drumwright compares his no-slip model with it.)
 
 In coordinates of unit mass its dual is to move the free velocity as little as possible into
-N v+ - b >= mu |T v+|. `shell_cuts.py` does it by cutting planes in a dual active-set method,
-then, with sets known, Newton's method on the circle.
+N v+ - b >= mu |T v+|: for the circle by an augmented Lagrangian (`shell_lagrangian.py`), for
+facets by a dual active-set method (`shell_cuts.py`).
 
 How it can fail: INFEASIBLE (bounds that contradict each other), ERROR (optimality, recomputed
 from the problem, beyond tolerance), PIVOT_LIMIT.
@@ -33,14 +33,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact import shell_cuts
 from stiction.contact.certificate import LawName
 from stiction.contact.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.model import ContactModel, Impulses
 from stiction.contact.problem import ContactProblem
+from stiction.contact.shell_cuts import solve_cuts
+from stiction.contact.shell_lagrangian import solve_circle
 from stiction.contact.solution import ContactSolution
 from stiction.errors import InvalidInput
-from stiction.status import Status
+from stiction.status import Code, Status
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
@@ -86,9 +87,20 @@ class DrumwrightShell(ContactModel):
         if start is not None:
             before = from_impulses(cones, arrays.box_limit, start.normal, start.tangent, start.box)
         limit = 500 + 100 * (len(cones.normal) + len(cones.mu))
-        theta, phi, code, steps = shell_cuts.solve_shell(cones, self.facets or 0, *before, limit)
-        parts = to_impulses(problem.whitened, cones, joints, arrays.box_limit, theta, phi)
-        return Impulses(*parts, Status.from_code(code), steps, ("cuts",))
+        rungs: tuple[str, ...] = ("cuts",)
+        if self.facets is None:
+            theta, phi, code, steps = solve_circle(cones, *before)
+            rungs = ("lagrangian",)
+            # Impulses without end, or too slow? The cone's facets are cut finitely often, and
+            # where a polygon within the circle finds a contradiction, it is one.
+            if code != Code.SOLVED and solve_cuts(cones, 8, limit)[2] == Code.INFEASIBLE:
+                code = Code.INFEASIBLE
+        else:
+            theta, phi, code, steps = solve_cuts(cones, int(self.facets), limit)
+        normal, tangent, joint, box = to_impulses(
+            problem.whitened, cones, joints, arrays.box_limit, theta, phi
+        )
+        return Impulses(normal, tangent, joint, box, Status.from_code(code), steps, rungs)
 
 
 def optimality_gap(

@@ -1,17 +1,10 @@
 """`Frictionless`, and the way from a contact problem to Drumwright's algorithms and back.
 
 In coordinates of unit mass the columns of one matrix are, in this order: joint rows, tangent rows
-of the contacts that stick (none here; `no_slip.py`), normals, box rows. The first two kinds are
-equalities. `solve_columns`:
-
-1. divides every column by its length;
-2. takes the equalities' span out of all columns (Drumwright's Algorithm 2), which leaves
-   normals and boxes with the velocities that they have when all equalities hold;
-3. divides what remains by its length, and velocities by the load: the largest of the free
-   speed sqrt(v'M v), the speed the equalities ask for and that into a contact;
-4. solves for normals and boxes (Algorithm 1, or the drive where there are boxes);
-5. finds the equalities' impulses f: with X = L basis on the rows picked and y the coordinates of
-   the change they bring about, L' f = y - basis (N' f_n + B' f_b). Rows not picked have none.
+of the contacts that stick (none here; `no_slip.py`), normals, box rows. The first two kinds must
+hold. Columns are divided by their length and velocities by the load: the largest of the free
+speed sqrt(v'M v), the speed at which a joint or tangent must change, and that into a contact.
+Then all tolerances are absolute, whatever the units (`drumwright.py`).
 
 How it can fail: INFEASIBLE, where bounds, joints or tangents contradict each other; impulses are
 then not a number.
@@ -29,17 +22,11 @@ from stiction.contact.drumwright import (
     ACTIVE,
     DRIVEN,
     HIGH,
-    INDEPENDENT,
     LOW,
-    OPEN,
-    SLACK,
     WARM,
     Indices,
     States,
-    add,
     dot,
-    eliminate,
-    remainders,
     solve_rows,
 )
 from stiction.contact.model import ContactModel, Impulses
@@ -52,8 +39,8 @@ from stiction.status import Code, Status
 class Answer(NamedTuple):
     """What `solve_columns` found."""
 
-    normal: Array  # (nc,) impulses
     equal: Array  # (joints + tangents,) impulses
+    normal: Array  # (nc,) impulses
     box: Array  # (nb,) impulses
     change: Array  # (r,) of velocity, in coordinates of unit mass
     code: int
@@ -62,106 +49,69 @@ class Answer(NamedTuple):
 
 
 @kernel
-def _divide_columns(cols: Array, free: Array, first: int, least: float) -> Array:
-    """Divides columns and velocities from `first` on by the columns' length, in place; returns
-    the lengths (m,). Columns of `least` or less become zero, with length 1."""
-    m = cols.shape[1]
-    lengths = np.ones(m)
-    remainders(cols, first, m, lengths)
-    inverse = np.empty(m)
-    for i in range(first, m):
-        length = np.sqrt(lengths[i])
-        lengths[i] = length if length > least else 1.0
-        inverse[i] = 1.0 / length if length > least else 0.0
-        free[i] /= lengths[i]
-    for a in range(cols.shape[0]):
-        col = cols[a]
-        for i in range(first, m):
-            col[i] *= inverse[i]
-    return lengths
+def add(y: Array, factor: float, x: Array) -> None:
+    """y += factor x."""
+    for i in range(y.shape[0]):
+        y[i] += factor * x[i]
 
 
 @kernel
-def _equal_impulses(
-    along: Array, picked: Indices, size: int, y: Array, push: Array, first: int, out: Array
-) -> None:
-    """Fills the impulses of the picked rows, of unit length, given those of the columns from
-    `first` on, `push`; the others are left as they are."""
-    part = np.empty(size)
-    for k in range(size):
-        part[k] = y[k] - dot(along[k, first:], push)
-    for k in range(size - 1, -1, -1):
-        for t in range(k + 1, size):
-            part[k] -= along[k, picked[t]] * part[t]
-        part[k] /= along[k, picked[k]]
-        out[picked[k]] = part[k]
+def _divide_columns(cols: Array, free: Array, inverse: Array) -> None:
+    """Divides the columns and free velocities (m,) by the columns' lengths, in place, and fills
+    `inverse` (m,), one over them; 1 for zeros."""
+    r, m = cols.shape
+    inverse[:] = 0.0
+    for a in range(r):
+        col = cols[a]
+        for i in range(m):
+            inverse[i] += col[i] * col[i]
+    for i in range(m):
+        inverse[i] = 1.0 / np.sqrt(inverse[i]) if inverse[i] > 0.0 else 1.0
+        free[i] *= inverse[i]
+    for a in range(r):
+        col = cols[a]
+        for i in range(m):
+            col[i] *= inverse[i]
 
 
 @kernel
 def solve_columns(
-    cols: Array, free: Array, joints: int, equal: int, limits: Array, speed: float, state: States
+    cols: Array, free: Array, equal: int, limits: Array, speed: float, state: States
 ) -> Answer:
     """Impulses for the columns (r, m) of joints, tangents, normals and boxes, of the problem's
     own lengths; free (m,) velocities along them. Both are overwritten.
 
-    joints, equal: how many columns are joints, and joints or tangents. limits (nb,) of the boxes;
-    speed: sqrt(v'M v) of the free velocity; state: a warm start of normals and boxes, or empty.
+    equal: how many columns must hold. limits (nb,) of the boxes; speed: sqrt(v'M v) of the free
+    velocity; state: a warm start of all columns, or empty.
     """
     r, m = cols.shape
-    n = m - equal
-    boxes = limits.shape[0]
-    lengths = _divide_columns(cols, free, 0, 0.0)
+    boxes = m - limits.shape[0]
+    inverse = np.empty(m)
+    _divide_columns(cols, free, inverse)
     load = speed
-    size = 0
-    y = np.zeros(r)
-    change = np.zeros(r)
-    short = lengths
-    along = cols
-    picked = np.empty(r, np.int64)
-    rows = cols
-    if equal > 0:
-        basis = np.empty((r, r))
-        along = np.empty((r, m))
-        squares = np.empty(m)
-        size = eliminate(cols, free, 0, joints, basis, 0, y, along, picked, squares)
-        size = eliminate(cols, free, joints, equal, basis, size, y, along, picked, squares)
-        for k in range(size):
-            load = max(load, abs(y[k]))
-            add(change, y[k], basis[k])
-        short = _divide_columns(cols, free, equal, INDEPENDENT)
-        rows = np.empty((r, n))
-        for a in range(r):
-            rows[a] = cols[a, equal:]
-    for i in range(equal, m - boxes):
+    for i in range(equal):
+        load = max(load, abs(free[i]))
+    for i in range(equal, boxes):
         load = max(load, -free[i])
     if load == 0.0:
         load = 1.0
-    c = free[equal:] / load
-    caps = np.empty(boxes)
-    for i in range(boxes):
-        scale = lengths[m - boxes + i] * (short[m - boxes + i] if equal > 0 else 1.0)
-        caps[i] = limits[i] * scale / load
-    z = np.empty(n)
-    u = np.empty(r)
-    code, pivots, answered = solve_rows(rows, c, caps, state, z, u)
-    for i in range(equal):
-        if not abs(free[i]) <= SLACK * load:
-            code = Code.INFEASIBLE
-    z *= load
-    add(change, load, u)
-    impulses = np.zeros(equal)
-    if equal > 0:
-        for i in range(n):
-            z[i] /= short[equal + i]
-        _equal_impulses(along, picked, size, y, z, equal, impulses)
-        for i in range(equal):
-            impulses[i] /= lengths[i]
-    for i in range(n):
-        z[i] /= lengths[equal + i]
+    for i in range(m):
+        free[i] /= load
+    caps = limits.copy()
+    for i in range(boxes, m):
+        caps[i - boxes] /= inverse[i] * load
+    z = np.empty(m)
+    change = np.empty(r)
+    code, pivots, answered = solve_rows(cols, free, equal, caps, state, z, change)
+    for i in range(m):
+        z[i] *= load * inverse[i]
+    for i in range(boxes, m):
+        z[i] = min(max(z[i], -limits[i - boxes]), limits[i - boxes])
+    change *= load
     if code == Code.INFEASIBLE:
         z[:] = np.nan
-        impulses[:] = np.nan
-    return Answer(z[: n - boxes], impulses, z[n - boxes :], change, code, pivots, answered)
+        change[:] = np.nan
+    return Answer(z[:equal], z[equal:boxes], z[boxes:], change, code, pivots, answered)
 
 
 @kernel
@@ -179,7 +129,10 @@ def _put_tangents(cols: Array, first: int, tangent: Array, sticking: States) -> 
     """The same for both tangents (nc, 2, r) of the contacts that stick."""
     for i in range(sticking.shape[0]):
         if sticking[i] != 0:
-            first = _put_rows(cols, first, tangent[i])
+            for a in range(cols.shape[0]):
+                cols[a, first] = tangent[i, 0, a]
+                cols[a, first + 1] = tangent[i, 1, a]
+            first += 2
     return first
 
 
@@ -234,7 +187,7 @@ def solve_whitened(p: Whitened, sticking: States, limits: Array, state: States) 
     joints = p.rows_joint.shape[0]
     equal = count_equal(joints, sticking)
     speed = np.sqrt(dot(p.momentum, p.momentum))
-    return solve_columns(cols, free, joints, equal, used, speed, state)
+    return solve_columns(cols, free, equal, used, speed, state)
 
 
 @kernel
@@ -295,7 +248,7 @@ def solve_arrays(
     whiten_columns(upper, last, cols)
     momentum = whitening.whiten_momentum(upper, last, velocity)
     speed = np.sqrt(dot(momentum, momentum))
-    answer = solve_columns(cols, free, joints, equal, limits, speed, state)
+    answer = solve_columns(cols, free, equal, limits, speed, state)
     unwhiten(upper, last, answer.change)
     velocity += answer.change
     return velocity, answer
@@ -315,27 +268,40 @@ def scatter_tangents(equal: Array, joints: int, sticking: States) -> Array:
 
 
 @kernel
-def warm_states(normal: Array, box: Array, limits: Array) -> States:
+def warm_states(
+    normal: Array, tangent: Array, joint: Array, box: Array, limits: Array, sticking: States
+) -> States:
     """The warm start that impulses of an earlier problem give: which rows are active, which
-    boxes at a limit."""
-    nc, boxes = normal.shape[0], used_limits(limits).shape[0]
-    state = np.zeros(nc + boxes, np.int8)
+    boxes at a limit; rows in the order of the columns."""
+    nc, joints, boxes = normal.shape[0], joint.shape[0], used_limits(limits).shape[0]
+    equal = count_equal(joints, sticking)
+    state = np.zeros(equal + nc + boxes, np.int8)
+    for i in range(joints):
+        state[i] = ACTIVE if joint[i] != 0.0 else 0
+    at = joints
     for i in range(nc):
-        state[i] = ACTIVE if normal[i] > 0.0 else OPEN
+        if sticking[i] != 0:
+            state[at] = ACTIVE if tangent[i, 0] != 0.0 else 0
+            state[at + 1] = ACTIVE if tangent[i, 1] != 0.0 else 0
+            at += 2
+        state[equal + i] = ACTIVE if normal[i] > 0.0 else 0
     for i in range(boxes):
-        state[nc + i] = ACTIVE
+        state[equal + nc + i] = ACTIVE
         if box[i] >= limits[i]:
-            state[nc + i] = HIGH
+            state[equal + nc + i] = HIGH
         elif box[i] <= -limits[i]:
-            state[nc + i] = LOW
+            state[equal + nc + i] = LOW
     return state
 
 
-def start_states(problem: ContactProblem, start: ContactSolution | None) -> States:
+def start_states(
+    problem: ContactProblem, sticking: States, start: ContactSolution | None
+) -> States:
     """The warm start that a solution gives for this problem; empty without one."""
     if start is None:
         return np.empty(0, np.int8)
-    return warm_states(start.normal, start.box, problem.arrays.box_limit)
+    limits = problem.arrays.box_limit
+    return warm_states(start.normal, start.tangent, start.joint, start.box, limits, sticking)
 
 
 def to_impulses(problem: ContactProblem, answer: Answer, tangent: Array) -> Impulses:
@@ -366,7 +332,7 @@ class Frictionless(ContactModel):
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of a problem whose rows all hang together."""
-        state = start_states(problem, start)
         slides = np.zeros(problem.nc, np.int8)
+        state = start_states(problem, slides, start)
         answer = solve_whitened(problem.whitened, slides, problem.arrays.box_limit, state)
         return to_impulses(problem, answer, np.zeros((problem.nc, 2)))

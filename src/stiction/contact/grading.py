@@ -182,6 +182,8 @@ def _grade_friction(
     inverse: float,
 ) -> None:
     """The tangential law of contact i; `parting` is N v+ - b, `drag` h mu_v, `ahead` b < 0."""
+    if law == Law.COULOMB and f_n == 0.0 and f_0 == 0.0 and f_1 == 0.0:
+        return  # no impulse obeys Coulomb's law whatever the slip
     force = np.hypot(f_0, f_1)
     slip = np.hypot(v_0, v_1)
     if (
@@ -281,19 +283,22 @@ def _grade_box(
     _note(table, Entry.BOX_FRICTION, lost, off, i)
 
 
+# Rows are named by array and index, not sliced: a slice costs two atomic reference counts.
+
+
 @kernel
-def _dot(row: Array, v: Array) -> float:
+def _dot(rows: Array, i: int, v: Array) -> float:
     total = 0.0
-    for j in range(row.shape[0]):
-        total += row[j] * v[j]
+    for j in range(v.shape[0]):
+        total += rows[i, j] * v[j]
     return total
 
 
 @kernel
-def _take(residual: Array, row: Array, impulse: float) -> None:
+def _take(residual: Array, rows: Array, i: int, impulse: float) -> None:
     if impulse != 0.0:
-        for j in range(row.shape[0]):
-            residual[j] -= impulse * row[j]
+        for j in range(residual.shape[0]):
+            residual[j] -= impulse * rows[i, j]
 
 
 @kernel
@@ -314,24 +319,26 @@ def grade(
     nv, nc = v.shape[0], f_n.shape[0]
     u_n, u_t = np.empty(nc), np.empty((nc, 2))
     change = v - arrays.velocity
+    mass, normal, joint, box = arrays.mass, arrays.normal, arrays.joint, arrays.box
+    across = arrays.tangent.reshape(2 * nc, nv)
     residual = np.empty(nv)
     for j in range(nv):
-        residual[j] = _dot(arrays.mass[j], change) - dt * arrays.force[j]
+        residual[j] = _dot(mass, j, change) - dt * arrays.force[j]
     for i in range(nc):
-        u_n[i] = _dot(arrays.normal[i], v)
-        _take(residual, arrays.normal[i], f_n[i])
+        u_n[i] = _dot(normal, i, v)
+        _take(residual, normal, i, f_n[i])
         for k in range(2):
-            u_t[i, k] = _dot(arrays.tangent[i, k], v)
-            _take(residual, arrays.tangent[i, k], f_t[i, k])
+            u_t[i, k] = _dot(across, 2 * i + k, v)
+            _take(residual, across, 2 * i + k, f_t[i, k])
     for i in range(f_j.shape[0]):
-        off = abs(_dot(arrays.joint[i], v) - arrays.joint_target[i])
+        off = abs(_dot(joint, i, v) - arrays.joint_target[i])
         _note(table, Entry.JOINT, off, _ratio(off, scales.joint[i]), i)
-        _take(residual, arrays.joint[i], f_j[i])
+        _take(residual, joint, i, f_j[i])
     for i in range(f_b.shape[0]):
-        u = _dot(arrays.box[i], v)
+        u = _dot(box, i, v)
         limit = arrays.box_limit[i]
         _grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
-        _take(residual, arrays.box[i], f_b[i])
+        _take(residual, box, i, f_b[i])
     for j in range(nv):
         off = abs(residual[j])
         _note(table, Entry.DYNAMICS, off, _ratio(off, scales.momentum[j]), j)
@@ -364,7 +371,7 @@ def grade_delassus(
             u_t[i, k] = u[dimension * i + 1 + k]
             f[dimension * i + 1 + k] = f_t[i, k]
     for i in range(n):
-        off = abs(u[i] - arrays.velocity[i] - _dot(delassus[i], f))
+        off = abs(u[i] - arrays.velocity[i] - _dot(delassus, i, f))
         _note(table, Entry.DYNAMICS, off, _ratio(off, scales.momentum[i]), i)
     grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
     return table

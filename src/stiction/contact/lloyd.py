@@ -58,15 +58,22 @@ def facet_directions(flat, facets, turn):
     an interval has its two directions, the rest are zero."""
     units = flat.shape[0]
     out = np.zeros((units, facets, 2))
+    even = np.empty((facets, 2))
+    for j in range(facets):
+        angle = 2.0 * np.pi * j / facets
+        even[j, 0] = np.cos(angle)
+        even[j, 1] = np.sin(angle)
     for u in range(units):
         if flat[u]:
             out[u, 0, 0] = 1.0
             out[u, 1, 0] = -1.0
-        else:
-            for j in range(facets):
-                angle = turn[u] + 2.0 * np.pi * j / facets
-                out[u, j, 0] = np.cos(angle)
-                out[u, j, 1] = np.sin(angle)
+            continue
+        c, s = 1.0, 0.0
+        if turn[u] != 0.0:
+            c, s = np.cos(turn[u]), np.sin(turn[u])
+        for j in range(facets):
+            out[u, j, 0] = c * even[j, 0] - s * even[j, 1]
+            out[u, j, 1] = s * even[j, 0] + c * even[j, 1]
     return out
 
 
@@ -102,20 +109,54 @@ def _solve_dense(A, B, m):
 
 
 @kernel
-def _facet(rows, direction, out):
-    """out = the facet's row: its direction in the unit's plane, as an r-vector."""
-    a = direction[0]
-    b = direction[1]
-    for k in range(out.shape[0]):
-        out[k] = a * rows[0, k] + b * rows[1, k]
+def _facet(rows, u, directions, j, out, k):
+    """out[k] = facet j of unit u as an r-vector: its direction in the unit's plane."""
+    a = directions[u, j, 0]
+    b = directions[u, j, 1]
+    for c in range(out.shape[1]):
+        out[k, c] = a * rows[u, 0, c] + b * rows[u, 1, c]
+
+
+# Rows are named by array and index, not sliced: a slice costs two atomic reference counts.
 
 
 @kernel
-def _dot(a, b):
+def _dot(a, i, b):
+    """a[i] . b"""
     total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
+    for c in range(b.shape[0]):
+        total += a[i, c] * b[c]
     return total
+
+
+@kernel
+def _dot_unit(rows, u, t, b):
+    """rows[u, t] . b"""
+    total = 0.0
+    for c in range(b.shape[0]):
+        total += rows[u, t, c] * b[c]
+    return total
+
+
+@kernel
+def _add(out, factor, a, i):
+    """out += factor a[i]"""
+    for c in range(out.shape[0]):
+        out[c] += factor * a[i, c]
+
+
+@kernel
+def _add_row(out, k, factor, a, i):
+    """out[k] += factor a[i]"""
+    for c in range(out.shape[1]):
+        out[k, c] += factor * a[i, c]
+
+
+@kernel
+def _copy_row(out, k, a, i):
+    """out[k] = a[i]"""
+    for c in range(out.shape[1]):
+        out[k, c] = a[i, c]
 
 
 @kernel
@@ -124,7 +165,9 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
 
     directions (u, d, 2) are the facets (`facet_directions`).
     """
-    n, r = p.normal.shape
+    normal, free_normal, rows, free = p.normal, p.free_normal, p.rows, p.free
+    parent, first, mu, limits, flat = p.parent, p.first, p.mu, p.limit, p.flat
+    n, r = normal.shape
     units, facets = directions.shape[0], directions.shape[1]
     theta[:] = 0.0
     phi[:, :] = 0.0
@@ -143,7 +186,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
     for i in range(n):
         cover_n[i] = 1.0 + ((i + 1) * GOLDEN) % 1.0
     for u in range(units):
-        if not reduced or p.parent[u] < 0:
+        if not reduced or parent[u] < 0:
             present[count] = u
             is_present[u] = True
             count += 1
@@ -154,13 +197,13 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
     least = -SLACK
     kind, at, facet = -1, -1, -1  # the open pair: kind 0 normal, 1 facet, 2 cone
     for i in range(n):
-        if p.free_normal[i] / cover_n[i] < least:
-            least = p.free_normal[i] / cover_n[i]
+        if free_normal[i] / cover_n[i] < least:
+            least = free_normal[i] / cover_n[i]
             kind, at = 0, i
     for k in range(count):
         u = present[k]
-        for j in range(facets if not p.flat[u] else 2):
-            s = directions[u, j, 0] * p.free[u, 0] + directions[u, j, 1] * p.free[u, 1]
+        for j in range(facets if not flat[u] else 2):
+            s = directions[u, j, 0] * free[u, 0] + directions[u, j, 1] * free[u, 1]
             if s / cover_s[u] < least:
                 least = s / cover_s[u]
                 kind, at, facet = 1, u, j
@@ -177,16 +220,22 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
     cap = min(r, n + 2 * units) + 3
     col = np.empty((cap, r))
     row = np.empty((cap, r))
+    across = np.empty((r, cap))
     A = np.empty((cap, cap))
     B = np.empty((cap, 2))
     names = np.empty((cap, 3), np.int64)
     v0 = np.empty(r)
     dv = np.empty(r)
     ve = np.empty(r)
-    work = np.empty(r)
-    value = np.empty(n + units * (facets + 1) + 1)
-    slope = np.empty(n + units * (facets + 1) + 1)
-    who = np.empty((n + units * (facets + 1) + 1, 4), np.int64)
+    turned = np.empty((r, n))
+    for i in range(n):
+        for a in range(r):
+            turned[a, i] = normal[i, a]
+    nu_v = np.empty(n)
+    nu_d = np.empty(n)
+    value = np.empty(cap + units * (facets + 2) + 1)
+    slope = np.empty(cap + units * (facets + 2) + 1)
+    who = np.empty((cap + units * (facets + 2) + 1, 4), np.int64)
     theta_v = np.zeros(n)
     theta_d = np.zeros(n)
     sum_v = np.zeros(units)
@@ -198,13 +247,13 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
             return Code.PIVOT_LIMIT, pivots
         # A contact whose theta is about to enter gets its friction.
         if kind == 0 and not entering_w:
-            for u in range(p.first[at], p.first[at + 1]):
+            for u in range(first[at], first[at + 1]):
                 if not is_present[u]:
                     present[count] = u
                     is_present[u] = True
                     count += 1
-                    slip0 = p.free[u, 0] + _dot(p.rows[u, 0], v)
-                    slip1 = p.free[u, 1] + _dot(p.rows[u, 1], v)
+                    slip0 = free[u, 0] + _dot_unit(rows, u, 0, v)
+                    slip1 = free[u, 1] + _dot_unit(rows, u, 1, v)
                     slip = np.sqrt(slip0 * slip0 + slip1 * slip1)
                     weight = 1.0 + ((n + 2 * u + 1) * GOLDEN) % 1.0
                     cover_s[u] = weight * max(1.0, 1.5 * slip / z0)
@@ -212,8 +261,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         # Unknowns and rows of the reduced system.
         m = 0
         v0[:] = 0.0
-        z0_col = ve  # filled below, before ve is needed
-        z0_col[:] = 0.0
+        ve[:] = 0.0  # until the entering variable needs it: the column of z0
         for k in range(count):
             u = present[k]
             chosen[u] = -1
@@ -224,25 +272,25 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                         break
                 if chosen[u] < 0:
                     return Code.SINGULAR, pivots
-                direction = directions[u, chosen[u]]
-                _facet(p.rows[u], direction, chosen_row[u])
-                chosen_free[u] = direction[0] * p.free[u, 0] + direction[1] * p.free[u, 1]
-                for a in range(r):
-                    v0[a] += p.limit[u] * chosen_row[u, a]
-                    z0_col[a] += cover_g[u] * chosen_row[u, a]
+                j = chosen[u]
+                _facet(rows, u, directions, j, chosen_row, u)
+                chosen_free[u] = (
+                    directions[u, j, 0] * free[u, 0] + directions[u, j, 1] * free[u, 1]
+                )
+                _add(v0, limits[u], chosen_row, u)
+                _add(ve, cover_g[u], chosen_row, u)
         for i in range(n):
             if state_n[i] == Z:
                 if m + 1 >= cap:
                     return Code.SINGULAR, pivots
-                row[m] = p.normal[i]
-                col[m] = p.normal[i]
-                for u in range(p.first[i], p.first[i + 1]):
+                _copy_row(row, m, normal, i)
+                _copy_row(col, m, normal, i)
+                for u in range(first[i], first[i + 1]):
                     if is_present[u] and chosen[u] >= 0:
-                        for a in range(r):
-                            col[m, a] += p.mu[u] * chosen_row[u, a]
+                        _add_row(col, m, mu[u], chosen_row, u)
                 names[m, 0] = 0
                 names[m, 1] = i
-                B[m, 0] = -p.free_normal[i]
+                B[m, 0] = -free_normal[i]
                 A[m, cap - 1] = cover_n[i]
                 m += 1
         for k in range(count):
@@ -251,66 +299,72 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                 if state_f[u, j] == Z and j != chosen[u]:
                     if m + 1 >= cap:
                         return Code.SINGULAR, pivots
-                    _facet(p.rows[u], directions[u, j], row[m])
-                    s = directions[u, j, 0] * p.free[u, 0] + directions[u, j, 1] * p.free[u, 1]
+                    _facet(rows, u, directions, j, row, m)
+                    s = directions[u, j, 0] * free[u, 0] + directions[u, j, 1] * free[u, 1]
                     if chosen[u] >= 0:
-                        for a in range(r):
-                            row[m, a] -= chosen_row[u, a]
+                        _add_row(row, m, -1.0, chosen_row, u)
                         B[m, 0] = chosen_free[u] - s
                         A[m, cap - 1] = 0.0
                     else:
                         B[m, 0] = -s
                         A[m, cap - 1] = cover_s[u]
-                    col[m] = row[m]
+                    _copy_row(col, m, row, m)
                     names[m, 0] = 1
                     names[m, 1] = u
                     names[m, 2] = j
                     m += 1
         last = m  # z0 and the open pair's own row
-        col[last] = z0_col
+        for a in range(r):
+            col[last, a] = ve[a]
         if kind == 0:
-            row[last] = p.normal[at]
-            B[last, 0] = -p.free_normal[at]
+            _copy_row(row, last, normal, at)
+            B[last, 0] = -free_normal[at]
             A[last, cap - 1] = cover_n[at]
         elif kind == 1:
-            _facet(p.rows[at], directions[at, facet], row[last])
-            direction = directions[at, facet]
-            B[last, 0] = -(direction[0] * p.free[at, 0] + direction[1] * p.free[at, 1])
+            _facet(rows, at, directions, facet, row, last)
+            B[last, 0] = -(
+                directions[at, facet, 0] * free[at, 0] + directions[at, facet, 1] * free[at, 1]
+            )
             A[last, cap - 1] = cover_s[at]
             if chosen[at] >= 0:
-                for a in range(r):
-                    row[last, a] -= chosen_row[at, a]
+                _add_row(row, last, -1.0, chosen_row, at)
                 B[last, 0] += chosen_free[at]
                 A[last, cap - 1] = 0.0
         # Right sides: values (column 0) and direction of the entering variable (column 1).
         ve[:] = 0.0
         if not entering_w:
             if kind == 0:
-                ve[:] = p.normal[at]
-                for u in range(p.first[at], p.first[at + 1]):
+                _add(ve, 1.0, normal, at)
+                for u in range(first[at], first[at + 1]):
                     if is_present[u] and chosen[u] >= 0:
-                        for a in range(r):
-                            ve[a] += p.mu[u] * chosen_row[u, a]
+                        _add(ve, mu[u], chosen_row, u)
             elif kind == 1:
-                _facet(p.rows[at], directions[at, facet], ve)
-                if chosen[at] >= 0:
-                    for a in range(r):
-                        ve[a] -= chosen_row[at, a]
+                _add(ve, 1.0, row, last)  # the facet's row, less that of the eliminated one
+        for c in range(m + 1):
+            for a in range(r):
+                across[a, c] = col[c, a]
         rows_here = m if kind == 2 else m + 1
         for k in range(rows_here):
-            B[k, 0] -= _dot(row[k], v0)
-            B[k, 1] = -_dot(row[k], ve)
+            B[k, 0] -= _dot(row, k, v0)
+            B[k, 1] = -_dot(row, k, ve)
             z_coefficient = A[k, cap - 1]
             for c in range(m + 1):
-                A[k, c] = _dot(row[k], col[c])
+                A[k, c] = 0.0
+            # Along rows of the transposed columns, not as inner products: sums side by side
+            # run in vector registers, one sum waits for itself.
+            for a in range(r):
+                entry = row[k, a]
+                if entry != 0.0:
+                    for c in range(m + 1):
+                        A[k, c] += entry * across[a, c]
             A[k, m] += z_coefficient
         if kind == 2:
-            B[m, 0] = -p.limit[at]
+            B[m, 0] = -limits[at]
             B[m, 1] = 0.0
             for c in range(m):
                 A[m, c] = 0.0
-                if names[c, 0] == 0 and names[c, 1] == p.parent[at]:
-                    A[m, c] = p.mu[at]
+                if names[c, 0] == 0 and names[c, 1] == parent[at]:
+                    A[m, c] = mu[at]
                 elif names[c, 0] == 1 and names[c, 1] == at:
                     A[m, c] = -1.0
                     if not entering_w:
@@ -326,9 +380,8 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         v[:] = v0
         dv[:] = ve
         for c in range(m + 1):
-            for a in range(r):
-                v[a] += B[c, 0] * col[c, a]
-                dv[a] += B[c, 1] * col[c, a]
+            _add(v, B[c, 0], col, c)
+            _add(dv, B[c, 1], col, c)
         seen = 0
         value[0] = z0
         slope[0] = dz0
@@ -357,22 +410,21 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         if kind == 1 and not entering_w:
             sum_d[at] += 1.0
         for i in range(n):
-            if state_n[i] == W:
-                value[seen] = p.free_normal[i] + cover_n[i] * z0 + _dot(p.normal[i], v)
-                slope[seen] = cover_n[i] * dz0 + _dot(p.normal[i], dv)
-                who[seen, 0] = 0
-                who[seen, 1] = i
-                who[seen, 3] = W
-                seen += 1
+            nu_v[i] = free_normal[i] + cover_n[i] * z0
+            nu_d[i] = cover_n[i] * dz0
+        for a in range(r):
+            for i in range(n):
+                nu_v[i] += v[a] * turned[a, i]
+                nu_d[i] += dv[a] * turned[a, i]
         for k in range(count):
             u = present[k]
-            room_v = p.limit[u] + cover_g[u] * z0 - sum_v[u]
+            room_v = limits[u] + cover_g[u] * z0 - sum_v[u]
             room_d = cover_g[u] * dz0 - sum_d[u]
-            if p.parent[u] >= 0:
-                i = p.parent[u]
+            if parent[u] >= 0:
+                i = parent[u]
                 if state_n[i] == Z or (kind == 0 and at == i and not entering_w):
-                    room_v += p.mu[u] * theta_v[i]
-                    room_d += p.mu[u] * theta_d[i]
+                    room_v += mu[u] * theta_v[i]
+                    room_d += mu[u] * theta_d[i]
             lambda_v = 0.0
             lambda_d = 0.0
             if state_c[u] == Z:
@@ -383,8 +435,8 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                 who[seen, 2] = chosen[u]
                 who[seen, 3] = Z
                 seen += 1
-                lambda_v = -(chosen_free[u] + cover_s[u] * z0 + _dot(chosen_row[u], v))
-                lambda_d = -(cover_s[u] * dz0 + _dot(chosen_row[u], dv))
+                lambda_v = -(chosen_free[u] + cover_s[u] * z0 + _dot(chosen_row, u, v))
+                lambda_d = -(cover_s[u] * dz0 + _dot(chosen_row, u, dv))
                 value[seen] = lambda_v
                 slope[seen] = lambda_d
                 who[seen, 0] = 2
@@ -400,11 +452,11 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                 seen += 1
             elif not entering_w:
                 lambda_d = 1.0  # the open pair is this unit's, and lambda enters
-            slip0 = p.free[u, 0] + _dot(p.rows[u, 0], v)
-            slip1 = p.free[u, 1] + _dot(p.rows[u, 1], v)
-            turn0 = _dot(p.rows[u, 0], dv)
-            turn1 = _dot(p.rows[u, 1], dv)
-            for j in range(facets if not p.flat[u] else 2):
+            slip0 = free[u, 0] + _dot_unit(rows, u, 0, v)
+            slip1 = free[u, 1] + _dot_unit(rows, u, 1, v)
+            turn0 = _dot_unit(rows, u, 0, dv)
+            turn1 = _dot_unit(rows, u, 1, dv)
+            for j in range(facets if not flat[u] else 2):
                 if state_f[u, j] == W:
                     a = directions[u, j, 0]
                     b = directions[u, j, 1]
@@ -419,21 +471,37 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         top = 1.0
         for k in range(seen):
             top = max(top, abs(slope[k]))
+        floor = -PIVOT * top
         bound = np.inf
         for k in range(seen):
-            if slope[k] < -PIVOT * top:
+            if slope[k] < floor:
                 bound = min(bound, (max(value[k], 0.0) + SLACK) / -slope[k])
+        for i in range(n):
+            if nu_d[i] < floor and state_n[i] == W:
+                bound = min(bound, (max(nu_v[i], 0.0) + SLACK) / -nu_d[i])
         if bound == np.inf:
             return Code.RAY, pivots
         best = -1
+        steepest = 0.0
+        step = 0.0
         for k in range(seen):
-            if slope[k] < -PIVOT * top and value[k] <= bound * -slope[k]:
+            if slope[k] < floor and value[k] <= bound * -slope[k]:
                 if k == 0:
                     best = 0
+                    step = max(value[0], 0.0) / -slope[0]
                     break
-                if best < 0 or slope[k] < slope[best]:
+                if slope[k] < steepest:
                     best = k
-        step = max(value[best], 0.0) / -slope[best]
+                    steepest = slope[k]
+                    step = max(value[k], 0.0) / -steepest
+        parting = -1
+        if best != 0:
+            for i in range(n):
+                if nu_d[i] < steepest and state_n[i] == W and nu_d[i] < floor:
+                    if nu_v[i] <= bound * -nu_d[i]:
+                        parting = i
+                        steepest = nu_d[i]
+                        step = max(nu_v[i], 0.0) / -steepest
         # Exchange.
         if kind == 0:
             state_n[at] = W if entering_w else Z
@@ -450,8 +518,11 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         z0 += step * dz0
         for a in range(r):
             v[a] += step * dv[a]
-        kind, at, facet = who[best, 0], who[best, 1], who[best, 2]
-        entering_w = who[best, 3] == Z
+        if parting >= 0:
+            kind, at, facet, entering_w = 0, parting, -1, False
+        else:
+            kind, at, facet = who[best, 0], who[best, 1], who[best, 2]
+            entering_w = who[best, 3] == Z
         if kind == 0:
             state_n[at] = OPEN
         elif kind == 1:

@@ -52,10 +52,7 @@ class ContactModel:
         start: the solution of an earlier, similar problem; its active set is tried first.
         """
         began = perf_counter()
-        if start is not None and len(start.normal) != problem.nc:
-            raise InvalidInput(
-                "start", f"has {len(start.normal)} contacts, the problem has {problem.nc}"
-            )
+        check_start(problem, start)
         islands = problem.islands()
         if len(islands) <= 1:
             found = self.solve_island(problem, start)
@@ -72,7 +69,8 @@ class ContactModel:
     ) -> Impulses:
         normal, tangent = np.zeros(problem.nc), np.zeros((problem.nc, 2))
         joint, box = np.zeros(problem.nj), np.zeros(problem.nb)
-        status, pivots, rungs = Status.SOLVED, 0, ()
+        status, pivots = Status.SOLVED, 0
+        rungs: tuple[str, ...] = ()
         for island in islands:
             part = None if start is None else start.restricted(island)
             found = self.solve_island(problem.restricted(island), part)
@@ -84,6 +82,18 @@ class ContactModel:
             if found.status is not Status.SOLVED:
                 status = found.status
         return Impulses(normal, tangent, joint, box, status, pivots, rungs)
+
+
+def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:
+    """Raises InvalidInput if `start` is of a problem with other rows."""
+    if start is None:
+        return
+    have = (len(start.normal), len(start.joint), len(start.box))
+    need = (problem.nc, problem.nj, problem.nb)
+    if have != need:
+        raise InvalidInput(
+            "start", f"has (contacts, joints, boxes) = {have}, the problem has {need}"
+        )
 
 
 def conclude(

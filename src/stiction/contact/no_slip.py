@@ -3,11 +3,9 @@
     min 1/2 |v+ - v_free|^2 in the metric of the mass
     over N v+ >= b,  S v+ = T v+ = 0 where touching,  J v+ = c
 
-Algorithm 2 picks independent rows X of J, S and T; with P the projection on what they leave
-free, the normals solve the LCP with the matrix N P N' by Algorithm 1 (`drumwright.py`; the steps
-in between are those of `frictionless.py`). Where tangents alone hold a body (a peg, a corner)
-P is zero to rounding, and so are the rows N P: they are taken as zero rows, of which none is
-active.
+Algorithm 2 picks independent rows of J, S and T, Algorithm 1 solves for the normals in what they
+leave free (`drumwright.py`). Where tangents alone hold a body (a peg, a corner) nothing is left:
+the normals depend on rows that hold already, and none of them is active.
 
 A contact touches where its bound is not negative. One ahead of contact (a gap) has no tangent
 rows yet, and one with mu = 0 is frictionless. The model is convex: a touching contact may carry a
@@ -53,6 +51,6 @@ class NoSlip(ContactModel):
         """Impulses of a problem whose rows all hang together."""
         arrays = problem.arrays
         sticking = sticking_contacts(arrays.friction, arrays.bound)
-        state = start_states(problem, start)
+        state = start_states(problem, sticking, start)
         answer = solve_whitened(problem.whitened, sticking, arrays.box_limit, state)
         return to_impulses(problem, answer, scatter_tangents(answer.equal, problem.nj, sticking))

@@ -340,6 +340,23 @@ class ContactProblem:
         return self._once("scales", self._measure)
 
     @property
+    def factor(self) -> tuple[Array, NDArray[np.int64]]:
+        """Factor of the mass as `whitening.factorize` leaves it, for kernels."""
+        return self._factor, self._last
+
+    @property
+    def island_count(self) -> int:
+        """How many islands there are; computed once."""
+        return self._once("islands", lambda: len(self.islands()))
+
+    @property
+    def no_guess(self) -> tuple[Array, Array, Array]:
+        """Zero impulses, in the place of a warm start's."""
+        return self._once(
+            "guess", lambda: (np.zeros(self.nc), np.zeros((self.nc, 2)), np.zeros(self.nb))
+        )
+
+    @property
     def free_velocity(self) -> Array:
         """(nv,) v + h M^-1 f, without any contact; of a Delassus problem q."""
         return _locked(self._once("free", self._free))

@@ -48,20 +48,34 @@ GROWTH = 1.0 + 1e-9
 rows; above it, because rounding alone makes the last digit go round."""
 
 
+Memory = tuple[Array, Array, Array, Array]
+"""What normals, tangents, joints and boxes have passed on: each (2, rows)."""
+
+
 @kernel
-def _spread_row(row: Array, push: float, diagonal: Array, sigma: Array) -> bool:
-    """Raises `sigma` to what an impulse along `row` passes on of it; whether any grew."""
+def _spread_row(
+    rows: Array, i: int, push: float, inverse: Array, sigma: Array, passed: Array, light: Array
+) -> bool:
+    """Raises `sigma` to what an impulse along row i passes on of it; whether any grew.
+
+    passed[i] is the speed that the row has passed on before (-1: none yet), light[i] its
+    lightest inertia's inverse: a row whose speed has not grown has nothing new to pass on.
+    """
     speed = push
-    lightest = 0.0
-    for j in range(row.shape[0]):
-        size = abs(row[j])
-        if size != 0.0:
-            speed = max(speed, size * sigma[j])
-            lightest = max(lightest, size * size / diagonal[j])
+    for j in range(sigma.shape[0]):
+        speed = max(speed, abs(rows[i, j]) * sigma[j])
+    if speed <= passed[i]:
+        return False
+    if passed[i] < 0.0:
+        light[i] = 0.0
+        for j in range(sigma.shape[0]):
+            light[i] = max(light[i], rows[i, j] * rows[i, j] * inverse[j])
+    passed[i] = speed
     grew = False
-    if speed > 0.0 and lightest > 0.0:
-        for j in range(row.shape[0]):
-            grown = speed * abs(row[j]) / (diagonal[j] * lightest)
+    if speed > 0.0 and light[i] > 0.0:
+        share = speed / light[i]
+        for j in range(sigma.shape[0]):
+            grown = share * abs(rows[i, j]) * inverse[j]
             if grown > sigma[j]:
                 grew |= grown > GROWTH * sigma[j]
                 sigma[j] = grown
@@ -75,65 +89,77 @@ def _is_rough(arrays: Arrays, i: int) -> bool:
 
 
 @kernel
-def _sweep(arrays: Arrays, diagonal: Array, sigma: Array, back: bool) -> bool:
+def _sweep(arrays: Arrays, inverse: Array, sigma: Array, back: bool, memory: Memory) -> bool:
     """Passes speeds on along every row and coupling once, from the first or `back` from the
     last; whether any grew."""
-    mass, normal, tangent = arrays.mass, arrays.normal, arrays.tangent
+    mass, normal, joint, box = arrays.mass, arrays.normal, arrays.joint, arrays.box
+    bound, friction, viscosity = arrays.bound, arrays.friction, arrays.viscosity
     nv, nc = mass.shape[0], normal.shape[0]
+    across = arrays.tangent.reshape(2 * nc, nv)
+    normals, tangents, joints, boxes = memory
     grew = False
     for at in range(nc):
         i = nc - 1 - at if back else at
-        grew |= _spread_row(normal[i], max(arrays.bound[i], 0.0), diagonal, sigma)
-        if _is_rough(arrays, i):
-            grew |= _spread_row(tangent[i, 0], 0.0, diagonal, sigma)
-            grew |= _spread_row(tangent[i, 1], 0.0, diagonal, sigma)
-    nj = arrays.joint.shape[0]
+        push = max(bound[i], 0.0)
+        grew |= _spread_row(normal, i, push, inverse, sigma, normals[0], normals[1])
+        if friction[i] > 0.0 or viscosity[i] > 0.0:
+            for t in range(2 * i, 2 * i + 2):
+                grew |= _spread_row(across, t, 0.0, inverse, sigma, tangents[0], tangents[1])
+    nj = joint.shape[0]
     for at in range(nj):
         i = nj - 1 - at if back else at
-        grew |= _spread_row(arrays.joint[i], abs(arrays.joint_target[i]), diagonal, sigma)
-    for i in range(arrays.box.shape[0]):
-        grew |= _spread_row(arrays.box[i], 0.0, diagonal, sigma)
+        push = abs(arrays.joint_target[i])
+        grew |= _spread_row(joint, i, push, inverse, sigma, joints[0], joints[1])
+    for i in range(box.shape[0]):
+        grew |= _spread_row(box, i, 0.0, inverse, sigma, boxes[0], boxes[1])
     for j in range(nv):
         for k in range(nv):
-            grown = abs(mass[j, k]) * sigma[k] / diagonal[j]
-            if grown > sigma[j]:
-                grew |= grown > GROWTH * sigma[j]
-                sigma[j] = grown
+            if mass[j, k] != 0.0:
+                grown = abs(mass[j, k]) * sigma[k] * inverse[j]
+                if grown > sigma[j]:
+                    grew |= grown > GROWTH * sigma[j]
+                    sigma[j] = grown
     return grew
 
 
 @kernel
 def _spread(arrays: Arrays, sigma: Array) -> None:
     """Spreads the dof speeds `sigma` (nv,), in place, over what can pass them on."""
-    nv = sigma.shape[0]
-    diagonal = np.empty(nv)
+    nv, nc = sigma.shape[0], arrays.normal.shape[0]
+    inverse = np.empty(nv)
     for j in range(nv):
-        diagonal[j] = arrays.mass[j, j]
+        inverse[j] = 1.0 / arrays.mass[j, j]
+    memory = (
+        np.full((2, nc), -1.0),
+        np.full((2, 2 * nc), -1.0),
+        np.full((2, arrays.joint.shape[0]), -1.0),
+        np.full((2, arrays.box.shape[0]), -1.0),
+    )
     # A path visits each dof once, so more than nv sweeps cannot help. Back and forth, because
     # neighbours mostly have neighbouring indices: a stack is through in two.
     for sweep in range(nv + 1):
-        if not _sweep(arrays, diagonal, sigma, sweep % 2 == 1):
+        if not _sweep(arrays, inverse, sigma, sweep % 2 == 1, memory):
             break
     hardest = 0.0
     for j in range(nv):
-        hardest = max(hardest, np.sqrt(diagonal[j]) * sigma[j])
+        hardest = max(hardest, sigma[j] / np.sqrt(inverse[j]))
     for j in range(nv):
-        sigma[j] = max(sigma[j], FLOOR * hardest / np.sqrt(diagonal[j]))
+        sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
 
 
 @kernel
-def _speed(row: Array, sigma: Array) -> float:
+def _speed(rows: Array, i: int, sigma: Array) -> float:
     total = 0.0
-    for j in range(row.shape[0]):
-        total += abs(row[j]) * sigma[j]
+    for j in range(sigma.shape[0]):
+        total += abs(rows[i, j]) * sigma[j]
     return total
 
 
 @kernel
-def _square(row: Array) -> float:
+def _square(rows: Array, i: int) -> float:
     total = 0.0
-    for j in range(row.shape[0]):
-        total += row[j] * row[j]
+    for j in range(rows.shape[1]):
+        total += rows[i, j] * rows[i, j]
     return total
 
 
@@ -142,12 +168,14 @@ def _inverse_inertias(whitened: Whitened) -> tuple[Array, Array, Array]:
     """W_nn, the contact's W for friction (nc,), and W of the box rows (nb,)."""
     nc, nb = whitened.rows_normal.shape[0], whitened.rows_box.shape[0]
     normal, tangent, box = np.empty(nc), np.empty(nc), np.empty(nb)
+    along, beside = whitened.rows_normal, whitened.rows_box
+    across = whitened.rows_tangent.reshape(2 * nc, along.shape[1])
     for i in range(nc):
-        normal[i] = _square(whitened.rows_normal[i])
-        rows = whitened.rows_tangent[i]
-        tangent[i] = max(normal[i], 0.5 * (_square(rows[0]) + _square(rows[1])))
+        normal[i] = _square(along, i)
+        mean = 0.5 * (_square(across, 2 * i) + _square(across, 2 * i + 1))
+        tangent[i] = max(normal[i], mean)
     for i in range(nb):
-        box[i] = _square(whitened.rows_box[i])
+        box[i] = _square(beside, i)
     return normal, tangent, box
 
 
@@ -158,16 +186,18 @@ def measure(arrays: Arrays, whitened: Whitened, v_free: Array) -> Scales:
     sigma = np.abs(arrays.velocity) + np.abs(v_free - arrays.velocity)
     _spread(arrays, sigma)
     contact, joint, box = np.empty(nc), np.empty(nj), np.empty(nb)
+    normal, bound, joints, boxes = arrays.normal, arrays.bound, arrays.joint, arrays.box
+    friction, viscosity = arrays.friction, arrays.viscosity
+    across = arrays.tangent.reshape(2 * nc, sigma.shape[0])
     for i in range(nc):
-        contact[i] = max(arrays.bound[i], _speed(arrays.normal[i], sigma))
-        if _is_rough(arrays, i):
-            rows = arrays.tangent[i]
-            across = np.hypot(_speed(rows[0], sigma), _speed(rows[1], sigma))
-            contact[i] = max(contact[i], across)
+        contact[i] = max(bound[i], _speed(normal, i, sigma))
+        if friction[i] > 0.0 or viscosity[i] > 0.0:
+            a, b = _speed(across, 2 * i, sigma), _speed(across, 2 * i + 1, sigma)
+            contact[i] = max(contact[i], np.sqrt(a * a + b * b))
     for i in range(nj):
-        joint[i] = max(abs(arrays.joint_target[i]), _speed(arrays.joint[i], sigma))
+        joint[i] = max(abs(arrays.joint_target[i]), _speed(joints, i, sigma))
     for i in range(nb):
-        box[i] = _speed(arrays.box[i], sigma)
+        box[i] = _speed(boxes, i, sigma)
     for j in range(sigma.shape[0]):
         sigma[j] *= arrays.mass[j, j]
     inverse_normal, inverse_tangent, inverse_box = _inverse_inertias(whitened)

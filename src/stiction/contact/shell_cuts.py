@@ -1,19 +1,19 @@
-"""Kernels of `drumwright_shell.py`: a dual active-set method on cuts of the friction cone.
+"""Least kinetic energy over a cone of facets: a dual active-set method.
 
 Symbols, on the unit rows of `cones.py`:
 
     minimize 1/2 |v - v_free|^2   over v (r,)   subject to, at every contact i,
-    a_i - mu |slip_i| >= 0,       a_i = n_i . v + free_i,   slip_i = t_i . v + free_i (2,)
+    a_i + mu e . slip_i >= 0 for all facets e,   a_i = n_i . v + free_i,   slip_i = t_i . v + free_i
 
 which is the dual of the least kinetic energy over the cone (`drumwright_shell.py`). A cut is
-one half-plane of a contact's constraint: a + mu e . slip >= 0 for a unit vector e, hence the
-row g = n + mu e . t. Its multiplier is an impulse along g, that is, a normal impulse with
-friction along e. The worst constraint is cut where it fails most, e = -slip / |slip|.
+one half-plane of a contact's constraint, with the row g = n + mu e . t. Its multiplier is an
+impulse along g, that is, a normal impulse with friction along e. The worst constraint is cut
+where it fails most, at the facet that opposes its slip most.
 
 What each step keeps true: v - v_free is the sum of the active cuts' rows times impulses >= 0,
 and the active cuts hold exactly. The driven cut's impulse grows until the cut holds; an active
 one whose impulse reaches zero on the way goes. Every full step raises the dual objective, so
-with a given number of facets no active set comes back (Goldfarb and Idnani 1983).
+no active set comes back (Goldfarb and Idnani 1983).
 
 Dry friction of a joint has an impulse between -limit and limit: as a row it is active while
 its slip is zero, and rests at a limit else.
@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.contact import baraff_driving as driving
 from stiction.contact.cones import Cones
 from stiction.kernels import cholesky
 from stiction.kernels.compile import kernel
@@ -38,18 +37,7 @@ RANK = 1e-12
 """Schur complement of a unit row, below which it depends on the active ones."""
 
 EXACT = 1e-12
-"""Violation, of the load, that is left when cuts alone have to do."""
-
-HOLDS = 1e-10
-"""Violation of an optimality condition, of the load, that passes."""
-
-INSIDE = 0.98
-"""Friction below this part of its radius is taken to stick: cuts of a contact that slides
-crowd around one direction, so their sum stays near the edge."""
-
-
-REPAIRS = 8
-"""Times that Newton's method may correct the sets before more cuts are made."""
+"""Violation, of the load, that is left."""
 
 
 class Cuts(NamedTuple):
@@ -104,16 +92,13 @@ def _velocity(p: Cones, c: Cuts, count):
 
 @kernel
 def _against(slip0, slip1, facets):
-    """(e0, e1): where a cone of that many facets (0: a circle) opposes the slip most."""
-    size = np.hypot(slip0, slip1)
-    if size == 0.0:
+    """(e0, e1): the facet that opposes the slip most."""
+    if slip0 == 0.0 and slip1 == 0.0:
         return 0.0, 0.0  # the normal itself is a row of the cone
-    if facets == 0:
-        return -slip0 / size, -slip1 / size
-    sector = 2.0 * np.pi / facets
-    angle = np.round(np.arctan2(-slip1, -slip0) / sector) * sector
     if facets == 2:
         return (-1.0 if slip0 > 0.0 else 1.0), 0.0
+    sector = 2.0 * np.pi / facets
+    angle = np.round(np.arctan2(-slip1, -slip0) / sector) * sector
     return np.cos(angle), np.sin(angle)
 
 
@@ -277,13 +262,13 @@ def _drive(p: Cones, c: Cuts, value, limit):
         _velocity(p, c, k)
         value = _dot(c.rows[k - 1], c.v) + c.offset[k - 1]
         if value >= 0.0:
-            cholesky_row(c, k - 1)
+            _keep(c, k - 1)
             return Code.SOLVED, steps
     return Code.PIVOT_LIMIT, limit
 
 
 @kernel
-def cholesky_row(c: Cuts, k):
+def _keep(c: Cuts, k):
     """Makes the driven row in slot k, which holds already, active if it is independent."""
     y = np.empty(k + 1)
     rate = _dot(c.rows[k], c.rows[k])
@@ -319,155 +304,31 @@ def cut_down(p: Cones, c: Cuts, facets, tolerance, limit):
 
 
 @kernel
-def to_sets(p: Cones, c: Cuts, s: driving.Sets):
-    """Impulses of the cuts, contact by contact, and the sets they suggest."""
+def read_impulses(p: Cones, c: Cuts):
+    """(theta, phi): the cuts' impulses, contact by contact."""
     n = p.normal.shape[0]
-    s.theta[:] = 0.0
-    s.phi[:, :] = 0.0
+    theta = np.zeros(n)
+    phi = np.zeros(p.free.shape)
     for u in range(p.mu.shape[0]):
         if p.parent[u] < 0:
-            s.phi[u, 0] = c.resting[u]
+            phi[u, 0] = c.resting[u]
     for k in range(c.size[0]):
         if c.owner[k] < n:
             i = c.owner[k]
             along = c.force[k] / c.length[k]
-            s.theta[i] += along
+            theta[i] += along
             for u in range(p.first[i], p.first[i + 1]):
-                s.phi[u, 0] += p.mu[u] * along * c.e[k, 0]
-                s.phi[u, 1] += p.mu[u] * along * c.e[k, 1]
+                phi[u, 0] += p.mu[u] * along * c.e[k, 0]
+                phi[u, 1] += p.mu[u] * along * c.e[k, 1]
         else:
-            s.phi[c.owner[k] - n, 0] = c.e[k, 0] * c.force[k]
-    for i in range(n):
-        s.normal[i] = driving.CLAMPED if s.theta[i] > 0.0 else driving.SEPARATING
-    for u in range(p.mu.shape[0]):
-        size = np.hypot(s.phi[u, 0], s.phi[u, 1])
-        i = p.parent[u]
-        if i >= 0 and s.theta[i] == 0.0:
-            s.unit[u] = driving.IDLE
-        elif size > INSIDE * driving.radius(p, s, u):
-            s.unit[u] = driving.SLIP
-            s.along[u, 0] = s.phi[u, 0] / size
-            s.along[u, 1] = s.phi[u, 1] / size
-        else:
-            s.unit[u] = driving.STICK
+            phi[c.owner[k] - n, 0] = c.e[k, 0] * c.force[k]
+    return theta, phi
 
 
 @kernel
-def optimality(p: Cones, s: driving.Sets):
-    """Largest violation of what makes impulses in `s` the least energy: they lie in the cone,
-    a - mu |slip| >= 0, and one of the two at its edge, friction against the slip."""
-    worst = 0.0
-    for i in range(s.theta.shape[0]):
-        value = s.a[i]
-        for u in range(p.first[i], p.first[i + 1]):
-            slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
-            reach = p.mu[u] * max(s.theta[i], 0.0)
-            weight = np.sqrt(1.0 + p.mu[u] * p.mu[u])
-            value = (value - p.mu[u] * slip) / weight
-            worst = max(worst, np.hypot(s.phi[u, 0], s.phi[u, 1]) - reach)
-            if slip > 0.0:
-                off0 = s.phi[u, 0] + reach * s.slip[u, 0] / slip
-                off1 = s.phi[u, 1] + reach * s.slip[u, 1] / slip
-                worst = max(worst, min(slip, np.hypot(off0, off1)))
-        worst = max(worst, max(max(-value, -s.theta[i]), min(value, s.theta[i])))
-    for u in range(p.mu.shape[0]):
-        if p.parent[u] < 0:
-            goal = min(max(s.phi[u, 0] - s.slip[u, 0], -p.limit[u]), p.limit[u])
-            worst = max(worst, abs(s.phi[u, 0] - goal))
-    return worst if worst == worst else np.inf
-
-
-@kernel
-def repair(p: Cones, s: driving.Sets):
-    """Moves what Newton's method left outside its set to the set next to it; returns how many."""
-    moved = 0
-    for i in range(s.theta.shape[0]):
-        value = s.a[i]
-        for u in range(p.first[i], p.first[i + 1]):
-            value -= p.mu[u] * np.hypot(s.slip[u, 0], s.slip[u, 1])
-        presses = s.normal[i] == driving.CLAMPED
-        if presses and s.theta[i] < 0.0:
-            s.normal[i] = driving.SEPARATING
-            s.theta[i] = 0.0
-            moved += 1
-        elif not presses and value < -HOLDS:
-            s.normal[i] = driving.CLAMPED
-            moved += 1
-        for u in range(p.first[i], p.first[i + 1]):
-            moved += repair_unit(p, s, u, s.normal[i] == driving.CLAMPED)
-    for u in range(p.mu.shape[0]):
-        if p.parent[u] < 0:
-            moved += repair_unit(p, s, u, True)
-    driving.settle(p, s)
-    return moved
-
-
-@kernel
-def repair_unit(p: Cones, s: driving.Sets, u, presses):
-    """The same for one friction unit; returns whether it moved."""
-    size = np.hypot(s.phi[u, 0], s.phi[u, 1])
-    slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
-    along = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
-    before = s.unit[u]
-    if not presses:
-        s.unit[u] = driving.IDLE
-    elif before == driving.IDLE:
-        s.unit[u] = driving.STICK
-        if slip > HOLDS:
-            s.unit[u] = driving.SLIP
-            s.along[u, 0] = -s.slip[u, 0] / slip
-            s.along[u, 1] = -s.slip[u, 1] / slip
-    elif before == driving.STICK and size > driving.radius(p, s, u) + HOLDS:
-        s.unit[u] = driving.SLIP
-        s.along[u, 0] = s.phi[u, 0] / size
-        s.along[u, 1] = s.phi[u, 1] / size
-    elif before == driving.SLIP and along > 0.0:
-        s.unit[u] = driving.STICK
-    return s.unit[u] != before
-
-
-@kernel
-def polish(p: Cones, s: driving.Sets, w: driving.Work):
-    """Newton's method on the circle from the sets in `s`, which it may correct; whether all
-    optimality conditions hold after it."""
-    driving.settle(p, s)
-    for _ in range(REPAIRS):
-        driving.refresh(p, s, w, True, 8)
-        if optimality(p, s) <= HOLDS:
-            return True
-        if repair(p, s) == 0:
-            break
-    return False
-
-
-@kernel
-def solve_shell(p: Cones, facets, start_theta, start_phi, limit):
-    """(theta, phi, code, steps): least kinetic energy over the cone, of `facets` sides or (0)
-    circular. start_theta, start_phi: an earlier answer, or empty."""
-    n = p.normal.shape[0]
-    s = driving.new_sets(p)
-    w = driving.new_work(p)
+def solve_cuts(p: Cones, facets, limit):
+    """(theta, phi, code, steps): least kinetic energy over the cone of `facets` sides."""
     c = new_cuts(p)
-    steps = 0
-    if facets > 0:
-        code, steps = cut_down(p, c, facets, EXACT, limit)
-        to_sets(p, c, s)
-        return s.theta, s.phi, np.int64(code), steps
-    if n > 0 and start_theta.shape[0] == n:
-        driving.warm_sets(p, s, start_theta, start_phi)
-        if polish(p, s, w):
-            return s.theta, s.phi, np.int64(Code.SOLVED), 0
-    # Cuts find which contacts press, stick and slide; Newton's method then finds the circle.
-    tolerance = 1e-2
-    code = Code.SOLVED
-    while tolerance > 0.1 * EXACT:
-        code, more = cut_down(p, c, 0, tolerance, limit - steps)
-        steps += more
-        if code != Code.SOLVED:
-            break
-        to_sets(p, c, s)
-        if polish(p, s, w):
-            return s.theta, s.phi, np.int64(code), steps
-        tolerance *= 0.1
-    to_sets(p, c, s)
-    return s.theta, s.phi, np.int64(code), steps
+    code, steps = cut_down(p, c, facets, EXACT, limit)
+    theta, phi = read_impulses(p, c)
+    return theta, phi, np.int64(code), steps

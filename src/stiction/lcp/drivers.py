@@ -118,7 +118,7 @@ def solve_pivoting(M, q, method, active, cover, turn, tie, epsilon, e_max, limit
             worst = max(worst, -b.x[s])
         for i in range(n):
             worst = max(worst, -b.w[i])
-        if worst <= POLISHED or more == 0:
+        if worst <= (10.0 * epsilon if method == SEARCH else POLISHED) or more == 0:
             break
     z = np.zeros(n)
     for s in range(b.size[0]):
