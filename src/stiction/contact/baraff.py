@@ -93,7 +93,8 @@ class Impulse(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BaraffResult:
-    """Accelerations and forces of sustained contact. Without a solution they are NaN."""
+    """Accelerations and forces of sustained contact: NaN where a ray ended the method; with any
+    other status than SOLVED, where it stopped."""
 
     acceleration: Array
     """(nv,) [m/s^2, rad/s^2]."""

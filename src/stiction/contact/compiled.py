@@ -73,10 +73,11 @@ def solve_exact(p, theta, phi, warm, limit):
     """
     units = p.parent.shape[0]
     turn = np.zeros(units)
+    circle = np.int64(0)  # a literal would have `newton` compiled twice
     taken = 0
     pivots = 0
     if warm:
-        residual, taken = newton(p, theta, phi, STEPS, turn, 0)
+        residual, taken = newton(p, theta, phi, STEPS, turn, circle)
         if residual <= CONVERGED:
             return Code.SOLVED, 0, taken, 0
     v = np.empty(p.normal.shape[1])
@@ -88,7 +89,7 @@ def solve_exact(p, theta, phi, warm, limit):
         pivots += more
         if code != Code.SOLVED:
             return code, pivots, taken, attempt + 1
-        residual, steps = newton(p, theta, phi, STEPS, turn, 0)
+        residual, steps = newton(p, theta, phi, STEPS, turn, circle)
         taken += steps
         if residual <= CONVERGED:
             return Code.SOLVED, pivots, taken, attempt + 1

@@ -44,6 +44,7 @@ Solver = Literal["reduced", "structural", "standard", "search"]
 
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
 
+
 @dataclass(frozen=True)
 class Coulomb(ContactModel):
     """Coulomb's law with the coefficients of the problem.
@@ -195,9 +196,7 @@ def _polygon(
     turn = np.zeros(len(phi))
     spread = facet_directions(cones.flat, facets or SEED, turn)
     if solver in ("reduced", "structural"):
-        code, pivots = follow_contact_path(
-            cones, spread, solver == "reduced", limit, theta, phi
-        )
+        code, pivots = follow_contact_path(cones, spread, solver == "reduced", limit, theta, phi)
     else:
         theta, phi, code, pivots = _assembled(cones, spread, solver)
     if facets == 0:

@@ -56,9 +56,12 @@ Indices = NDArray[np.int64]
 States = NDArray[np.int8]
 
 INDEPENDENT = 1e-9
-"""Remainder of a unit row, after projection, above which it is independent. What is left of a
-dependent row is 1e-15; taking a row with less for dependent errs by that much of the speeds,
-which is within the certificate's 1e-8."""
+"""Remainder of a unit row, after projection, above which it is independent. Taking a row with
+less for dependent errs by that much of the speeds, which is within the certificate's 1e-8."""
+
+FALSE = 10.0
+"""Times its own possible error that a remainder must exceed as well. A dependent row leaves 1e-15,
+but more where the basis is what little remained of other rows: 1e-9 after two that left 1e-3."""
 
 ROUND = 1e-15
 """Rounding of one sum, relative to its terms: a w or z below zero by less is zero."""
@@ -74,13 +77,15 @@ PIVOTED, DRIVEN, WARM = 0, 1, 2
 """What answered: Algorithm 1, the drive, or the warm start as it was."""
 
 
-Y, Z, HALF, PART, REST = 0, 1, 2, 3, 4
-"""Rows of `work` (5, r+1): coordinates of u, u = basis' y; impulses by slot; of the last candidate
-its part along the basis, the same of one projection, and what remains of it."""
+Y, Z, HALF, PART, REST, ERROR = 0, 1, 2, 3, 4, 5
+"""Rows of `work` (6, r+1): coordinates of u, u = basis' y; impulses by slot; of the last candidate
+its part along the basis, the same of one projection, and what remains of it; and how far each
+basis row may be off, because it was what little remained of its row."""
 
-# The active set is four arrays, of which k slots are in use: `index` (r+1,) row of each slot, `L`
-# (r+1, r+1), `basis` (r+1, r), `work` (5, r+1). They are passed one by one and indexed in place: a
-# tuple of arrays, or a slice, counts references atomically, and these kernels run for 100 ns.
+# The active set is four arrays, of which k slots are in use: `index` (r+1,) row of each slot,
+# `lower` (r+1, r+1), L above, `basis` (r+1, r), `work` (6, r+1). They are passed one by one and
+# indexed in place: a tuple of arrays, or a slice, counts references atomically, and these kernels
+# run for 100 ns. Loops over all rows start at zero: others are not vectorized.
 
 
 @kernel
@@ -118,82 +123,97 @@ def scan(cols: Array, c: Array, u: Array, w: Array) -> None:
 
 
 @kernel
-def _project(basis: Array, work: Array, k: int, cols: Array, i: int) -> float:
-    """Fills HALF and REST of row i; returns the length of the rest, 0 if k = r.
+def _take_out(basis: Array, work: Array, k: int, r: int) -> float:
+    """Moves the part of REST along the basis into HALF; returns the square of what is left. All
+    parts are taken at once, so what is left is exact to rounding of what was there."""
+    for s in range(k):
+        even = odd = 0.0
+        for q in range(r // 2):
+            even += basis[s, 2 * q] * work[REST, 2 * q]
+            odd += basis[s, 2 * q + 1] * work[REST, 2 * q + 1]
+        for a in range(r - r % 2, r):
+            even += basis[s, a] * work[REST, a]
+        work[PART, s] = even + odd
+    for s in range(k):
+        along = work[PART, s]
+        work[HALF, s] += along
+        for a in range(r):
+            work[REST, a] -= along * basis[s, a]
+    even = odd = 0.0
+    for q in range(r // 2):
+        even += work[REST, 2 * q] * work[REST, 2 * q]
+        odd += work[REST, 2 * q + 1] * work[REST, 2 * q + 1]
+    for a in range(r - r % 2, r):
+        even += work[REST, a] * work[REST, a]
+    return even + odd
 
-    All parts are taken at once, which leaves rounding of the row in the rest; where that is
-    little, a second projection takes it out.
-    """
+
+@kernel
+def _project(basis: Array, work: Array, k: int, cols: Array, i: int) -> float:
+    """Fills HALF and REST of row i; returns the length of the rest, 0 if the row is dependent.
+    ERROR in slot k is what the rest may be off by."""
     r = cols.shape[0]
     for a in range(r):
         work[REST, a] = cols[a, i]
     for s in range(k):
         work[HALF, s] = 0.0
-    size = 1.0
-    for _ in range(2):
-        before = size
-        for s in range(k):
-            even = odd = 0.0
-            for q in range(r // 2):
-                even += basis[s, 2 * q] * work[REST, 2 * q]
-                odd += basis[s, 2 * q + 1] * work[REST, 2 * q + 1]
-            for a in range(r - r % 2, r):
-                even += basis[s, a] * work[REST, a]
-            work[PART, s] = even + odd
-        size = 0.0
-        for s in range(k):
-            work[HALF, s] += work[PART, s]
-            for a in range(r):
-                work[REST, a] -= work[PART, s] * basis[s, a]
-        for a in range(r):
-            size += work[REST, a] * work[REST, a]
-        if size > 0.01 * before:
-            break
-    return np.sqrt(size) if k < r else 0.0
+    size = _take_out(basis, work, k, r)
+    if size < 0.01:  # little is left, and rounding of the whole row in it: once more
+        size = _take_out(basis, work, k, r)
+    error = ROUND
+    for s in range(k):
+        error += abs(work[HALF, s]) * work[ERROR, s]
+    work[ERROR, k] = error
+    length = np.sqrt(size)
+    return length if k < r and length > max(INDEPENDENT, FALSE * error) else 0.0
 
 
 @kernel
 def _enter(
-    index: Indices, L: Array, basis: Array, work: Array, k: int, i: int, length: float, c: float,
-    u: Array,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
+    i: int, length: float, c: float, u: Array,
 ) -> int:  # fmt: skip
     """Makes row i active, after `_project`; u is changed so that its w, c + n_i . u, vanishes.
     Returns the new k."""
     value = -c
     for s in range(k):
-        L[k, s] = work[HALF, s]
+        lower[k, s] = work[HALF, s]
         value -= work[HALF, s] * work[Y, s]
-    L[k, k] = length
+    lower[k, k] = length
     value /= length
     for a in range(u.shape[0]):
         basis[k, a] = work[REST, a] / length
         u[a] += value * basis[k, a]
     work[Y, k] = value
+    work[ERROR, k] /= length
     index[k] = i
     return k + 1
 
 
 @kernel
 def _leave(
-    index: Indices, L: Array, basis: Array, work: Array, k: int, slot: int, u: Array
+    index: Indices, lower: Array, basis: Array, work: Array, k: int, slot: int, u: Array
 ) -> int:
     """Takes a slot out, with Givens rotations, and its share out of u; returns the new k."""
     r = u.shape[0]
     for s in range(slot, k - 1):
         index[s] = index[s + 1]
         for j in range(s + 2):
-            L[s, j] = L[s + 1, j]
+            lower[s, j] = lower[s + 1, j]
     for s in range(slot, k - 1):
-        length = np.hypot(L[s, s], L[s, s + 1])
-        cosine, sine = L[s, s] / length, L[s, s + 1] / length
-        L[s, s] = length
+        length = np.hypot(lower[s, s], lower[s, s + 1])
+        cosine, sine = lower[s, s] / length, lower[s, s + 1] / length
+        lower[s, s] = length
         for t in range(s + 1, k - 1):
-            p, q = L[t, s], L[t, s + 1]
-            L[t, s] = cosine * p + sine * q
-            L[t, s + 1] = cosine * q - sine * p
+            p, q = lower[t, s], lower[t, s + 1]
+            lower[t, s] = cosine * p + sine * q
+            lower[t, s + 1] = cosine * q - sine * p
         p, q = work[Y, s], work[Y, s + 1]
         work[Y, s] = cosine * p + sine * q
         work[Y, s + 1] = cosine * q - sine * p
+        p, q = work[ERROR, s], work[ERROR, s + 1]
+        work[ERROR, s] = abs(cosine) * p + abs(sine) * q
+        work[ERROR, s + 1] = abs(cosine) * q + abs(sine) * p
         for a in range(r):
             p, q = basis[s, a], basis[s + 1, a]
             basis[s, a] = cosine * p + sine * q
@@ -204,7 +224,7 @@ def _leave(
 
 
 @kernel
-def _impulses(index: Indices, L: Array, work: Array, k: int, equal: int) -> tuple[int, float]:
+def _impulses(index: Indices, lower: Array, work: Array, k: int, equal: int) -> tuple[int, float]:
     """Fills Z of the active set; returns the slot that has the least of those that may leave, or
     -1, and the rounding to expect in z and w."""
     for s in range(k):
@@ -213,10 +233,10 @@ def _impulses(index: Indices, L: Array, work: Array, k: int, equal: int) -> tupl
     least = np.inf
     total = 1.0
     for s in range(k - 1, -1, -1):
-        z = work[Z, s] / L[s, s]
+        z = work[Z, s] / lower[s, s]
         work[Z, s] = z
         for t in range(s):
-            work[Z, t] -= L[s, t] * z
+            work[Z, t] -= lower[s, t] * z
         total += abs(z)
         if z < least and index[s] >= equal:
             least = z
@@ -225,22 +245,32 @@ def _impulses(index: Indices, L: Array, work: Array, k: int, equal: int) -> tupl
 
 
 @kernel
-def _worst(w: Array, first: int, last: int, both: bool, touch: float) -> int:
-    """Row of first .. last - 1 with the most negative w, or with `both` the largest |w|; -1 if
-    none is beyond `touch`."""
+def _worst_equal(w: Array, last: int, touch: float) -> int:
+    """Row before `last` with the largest |w|, or -1 if none is beyond `touch`."""
     found = -1
     worst = touch
-    for i in range(first, last):
-        size = abs(w[i]) if both else -w[i]
-        if size > worst:
-            worst = size
+    for i in range(last):
+        if abs(w[i]) > worst:
+            worst = abs(w[i])
+            found = i
+    return found
+
+
+@kernel
+def _most_negative(w: Array, first: int, touch: float) -> int:
+    """Row from `first` on with the most negative w, or -1 if none is beyond `touch`."""
+    found = -1
+    worst = -touch
+    for i in range(first, w.shape[0]):
+        if w[i] < worst:
+            worst = w[i]
             found = i
     return found
 
 
 @kernel
 def _hold(
-    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
     cols: Array, c: Array, equal: int, u: Array, w: Array,
 ) -> tuple[int, int]:  # fmt: skip
     """Algorithm 2: enters rows of the first `equal` until all hold, or the worst is dependent.
@@ -250,25 +280,25 @@ def _hold(
         touch = ROUND
         for s in range(k):
             touch += ROUND * abs(work[Y, s])
-        i = _worst(w, 0, equal, True, touch)
+        i = _worst_equal(w, equal, touch)
         if i < 0:
             return k, i
         length = _project(basis, work, k, cols, i)
-        if not length > INDEPENDENT:
+        if length == 0.0:
             return k, i
-        k = _enter(index, L, basis, work, k, i, length, c[i], u)
+        k = _enter(index, lower, basis, work, k, i, length, c[i], u)
         # A contact's other tangent comes along: it mostly has to enter too, and a pass is
         # saved. Tangents come last and in pairs.
         i += 1 if (equal - i) % 2 == 0 else -1
         if i >= 0 and abs(w[i]) > touch:
             length = _project(basis, work, k, cols, i)
-            if length > INDEPENDENT:
-                k = _enter(index, L, basis, work, k, i, length, c[i], u)
+            if length > 0.0:
+                k = _enter(index, lower, basis, work, k, i, length, c[i], u)
 
 
 @kernel
 def pivot(
-    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
     cols: Array, c: Array, equal: int, u: Array, w: Array, limit: int,
 ) -> tuple[bool, int, int]:  # fmt: skip
     """Algorithms 2 and 1 from the active set given: (done, k, pivots), with u, w and Z filled.
@@ -281,25 +311,25 @@ def pivot(
     while True:
         stuck = -1
         if equal > 0:
-            k, stuck = _hold(index, L, basis, work, k, cols, c, equal, u, w)
+            k, stuck = _hold(index, lower, basis, work, k, cols, c, equal, u, w)
         else:
             scan(cols, c, u, w)
-        j, touch = _impulses(index, L, work, k, equal)
+        j, touch = _impulses(index, lower, work, k, equal)
         if stuck >= 0 and abs(w[stuck]) > touch:
             return False, k, pivots
-        i = _worst(w, equal, c.shape[0], False, touch)
+        i = _most_negative(w, equal, touch)
         leaves = j >= 0 and work[Z, j] < -touch
         if not leaves and i < 0:
             return True, k, pivots
         if pivots >= limit:
             return False, k, pivots
         if leaves:
-            k = _leave(index, L, basis, work, k, j, u)
+            k = _leave(index, lower, basis, work, k, j, u)
             pivots += 1
         if i >= 0:
             length = _project(basis, work, k, cols, i)
-            if length > INDEPENDENT:
-                k = _enter(index, L, basis, work, k, i, length, c[i], u)
+            if length > 0.0:
+                k = _enter(index, lower, basis, work, k, i, length, c[i], u)
                 pivots += 1
             elif not leaves:
                 return False, k, pivots
@@ -307,7 +337,7 @@ def pivot(
 
 @kernel
 def _refine(
-    index: Indices, L: Array, basis: Array, work: Array, k: int, cols: Array, w: Array, u: Array
+    index: Indices, lower: Array, basis: Array, work: Array, k: int, cols: Array, w: Array, u: Array
 ) -> None:
     """One refinement of the active set's solution, from the rows themselves: of u, Y and Z so
     that w (n,) of this u vanishes, and of Z so that u's part along the basis is N'z. Rotations
@@ -321,13 +351,13 @@ def _refine(
         worst = max(worst, abs(work[HALF, s]))
         total += abs(work[Z, s])
     if worst > ROUND:
-        cholesky.forward(L, k, work[HALF])
+        cholesky.forward(lower, k, work[HALF])
         for s in range(k):
             work[Y, s] += work[HALF, s]
             work[Z, s] = work[Y, s]
             for a in range(r):
                 u[a] += work[HALF, s] * basis[s, a]
-        cholesky.backward(L, k, work[Z])
+        cholesky.backward(lower, k, work[Z])
     worst = 0.0
     for a in range(r):
         work[REST, a] = 0.0
@@ -340,14 +370,14 @@ def _refine(
     if worst > ROUND * total:
         for s in range(k):
             work[HALF, s] = dot(basis[s], work[REST, :r])
-        cholesky.backward(L, k, work[HALF])
+        cholesky.backward(lower, k, work[HALF])
         for s in range(k):
             work[Z, s] += work[HALF, s]
 
 
 @kernel
 def _settle(
-    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
     cols: Array, c: Array, z: Array, active: States, u: Array, w: Array,
 ) -> None:  # fmt: skip
     """u, w and the active z of the active set, the other z being as they are."""
@@ -361,20 +391,20 @@ def _settle(
         work[Z, s] = 0.0
     for _ in range(2):
         scan(cols, c, u, w)
-        _refine(index, L, basis, work, k, cols, w, u)
+        _refine(index, lower, basis, work, k, cols, w, u)
     for s in range(k):
         z[index[s]] = work[Z, s]
 
 
 @kernel
 def _drop_outside(
-    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
     cols: Array, c: Array, lo: Array, hi: Array, z: Array, active: States, u: Array, w: Array,
 ) -> int:  # fmt: skip
     """Settles, and lets active rows go, the one furthest outside its bounds first, until none is;
     returns the new k."""
     while True:
-        _settle(index, L, basis, work, k, cols, c, z, active, u, w)
+        _settle(index, lower, basis, work, k, cols, c, z, active, u, w)
         worst = 0.0
         slot = -1
         for s in range(k):
@@ -388,7 +418,7 @@ def _drop_outside(
         i = index[slot]
         z[i] = lo[i] if z[i] < lo[i] else hi[i]
         active[i] = OPEN
-        k = _leave(index, L, basis, work, k, slot, u)
+        k = _leave(index, lower, basis, work, k, slot, u)
 
 
 @kernel
@@ -429,22 +459,28 @@ def _longest_step(
 
 @kernel
 def _drive_row(
-    index: Indices, L: Array, basis: Array, work: Array, k: int, d: int, sign: float,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int, d: int, sign: float,
     cols: Array, c: Array, lo: Array, hi: Array, z: Array, active: States, u: Array, dz: Array,
 ) -> tuple[bool, int, int]:  # fmt: skip
-    """Moves z_d along `sign` until w_d is zero or z_d at its bound: (possible, k, pivots)."""
+    """Moves z_d along `sign` until w_d is zero or z_d at its bound: (possible, k, pivots). Not
+    possible where nothing ends the move, or where d is dependent and w_d its rounding only."""
     r = u.shape[0]
+    scale = 1.0
+    for a in range(r):
+        scale = max(scale, abs(u[a]))
     spare = np.empty(r)
     pivots = 0
     while True:
         length = _project(basis, work, k, cols, d)
-        free = length > INDEPENDENT
+        free = length > 0.0
         for s in range(k):
             dz[s] = -sign * work[HALF, s]
-        cholesky.backward(L, k, dz)
+        cholesky.backward(lower, k, dz)
         w = c[d]
         for a in range(r):
             w += cols[a, d] * u[a]
+        if not free and abs(w) <= FALSE * work[ERROR, k] * scale:
+            return False, k, pivots
         arrives = max(-sign * w, 0.0) / (length * length) if free else np.inf
         bound = hi[d] - z[d] if sign > 0.0 else z[d] - lo[d]
         step, slot = _longest_step(index, k, z, lo, hi, dz, min(arrives, bound))
@@ -462,19 +498,19 @@ def _drive_row(
             z[i] = lo[i] if dz[slot] < 0.0 else hi[i]
             active[i] = OPEN
             # u is what it will be already, so the share that `_leave` takes is not its own.
-            k = _leave(index, L, basis, work, k, slot, spare)
+            k = _leave(index, lower, basis, work, k, slot, spare)
         elif bound <= arrives:
             z[d] = hi[d] if sign > 0.0 else lo[d]
             return True, k, pivots
         else:
-            k = _enter(index, L, basis, work, k, d, length, c[d], spare)
+            k = _enter(index, lower, basis, work, k, d, length, c[d], spare)
             active[d] = ACTIVE
             return True, k, pivots
 
 
 @kernel
 def drive(
-    index: Indices, L: Array, basis: Array, work: Array, k: int,
+    index: Indices, lower: Array, basis: Array, work: Array, k: int,
     cols: Array, c: Array, lo: Array, hi: Array, z: Array, u: Array, w: Array, limit: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Dual active-set method from the active set given: (code, pivots); z, u and w filled.
@@ -489,7 +525,7 @@ def drive(
         active[index[s]] = ACTIVE
     pivots = 0
     while True:
-        k = _drop_outside(index, L, basis, work, k, cols, c, lo, hi, z, active, u, w)
+        k = _drop_outside(index, lower, basis, work, k, cols, c, lo, hi, z, active, u, w)
         scan(cols, c, u, w)
         total = 1.0
         for i in range(n):
@@ -501,7 +537,7 @@ def drive(
             return Code.PIVOT_LIMIT, pivots
         sign = 1.0 if w[d] < 0.0 else -1.0
         possible, k, steps = _drive_row(
-            index, L, basis, work, k, d, sign, cols, c, lo, hi, z, active, u, dz
+            index, lower, basis, work, k, d, sign, cols, c, lo, hi, z, active, u, dz
         )
         pivots += steps
         if not possible:
@@ -512,7 +548,7 @@ def drive(
 
 @kernel
 def _warm(
-    index: Indices, L: Array, basis: Array, work: Array,
+    index: Indices, lower: Array, basis: Array, work: Array,
     cols: Array, c: Array, state: States, u: Array,
 ) -> int:  # fmt: skip
     """Makes the rows whose state is ACTIVE active, as far as independent; returns k."""
@@ -520,8 +556,8 @@ def _warm(
     for i in range(state.shape[0]):
         if state[i] == ACTIVE:
             length = _project(basis, work, k, cols, i)
-            if length > INDEPENDENT:
-                k = _enter(index, L, basis, work, k, i, length, c[i], u)
+            if length > 0.0:
+                k = _enter(index, lower, basis, work, k, i, length, c[i], u)
     return k
 
 
@@ -537,17 +573,17 @@ def solve_rows(
     """
     r, n = cols.shape
     index = np.empty(r + 1, np.int64)
-    L, basis, work = np.empty((r + 1, r + 1)), np.empty((r + 1, r)), np.empty((5, r + 1))
+    lower, basis, work = np.empty((r + 1, r + 1)), np.empty((r + 1, r)), np.empty((6, r + 1))
     w = np.empty(n)
     z[:] = 0.0
     u[:] = 0.0
     warm = state.shape[0] == n and n > 0
-    k = _warm(index, L, basis, work, cols, c, state, u) if warm else 0
+    k = _warm(index, lower, basis, work, cols, c, state, u) if warm else 0
     pivots = 0
     if limits.shape[0] == 0:
-        done, k, pivots = pivot(index, L, basis, work, k, cols, c, equal, u, w, 3 * r + 8)
+        done, k, pivots = pivot(index, lower, basis, work, k, cols, c, equal, u, w, 3 * r + 8)
         if done:
-            _refine(index, L, basis, work, k, cols, w, u)
+            _refine(index, lower, basis, work, k, cols, w, u)
             for s in range(k):
                 i = index[s]
                 z[i] = work[Z, s] if i < equal else max(work[Z, s], 0.0)
@@ -560,7 +596,7 @@ def solve_rows(
         if warm and (state[i] == HIGH or state[i] == LOW):
             z[i] = hi[i] if state[i] == HIGH else lo[i]
     limit = 20 * (n + r) + 100
-    code, steps = drive(index, L, basis, work, k, cols, c, lo, hi, z, u, w, limit)
+    code, steps = drive(index, lower, basis, work, k, cols, c, lo, hi, z, u, w, limit)
     for i in range(n):
         z[i] = min(max(z[i], lo[i]), hi[i])
     return code, pivots + steps, WARM if warm and pivots + steps == 0 else DRIVEN

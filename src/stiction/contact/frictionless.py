@@ -62,16 +62,14 @@ def _divide_columns(cols: Array, free: Array, inverse: Array) -> None:
     r, m = cols.shape
     inverse[:] = 0.0
     for a in range(r):
-        col = cols[a]
         for i in range(m):
-            inverse[i] += col[i] * col[i]
+            inverse[i] += cols[a, i] * cols[a, i]
     for i in range(m):
         inverse[i] = 1.0 / np.sqrt(inverse[i]) if inverse[i] > 0.0 else 1.0
         free[i] *= inverse[i]
     for a in range(r):
-        col = cols[a]
         for i in range(m):
-            col[i] *= inverse[i]
+            cols[a, i] *= inverse[i]
 
 
 @kernel
@@ -195,13 +193,14 @@ def whiten_columns(upper: Array, last: Indices, cols: Array) -> None:
     """Divides every column by L = upper', in place (`whitening.divide`, for all at once)."""
     m = cols.shape[1]
     for j in range(cols.shape[0]):
-        col = cols[j]
         inverse = 1.0 / upper[j, j]
         for i in range(m):
-            col[i] *= inverse
+            cols[j, i] *= inverse
         for k in range(j + 1, last[j] + 1):
-            if upper[j, k] != 0.0:
-                add(cols[k], -upper[j, k], col)
+            factor = upper[j, k]
+            if factor != 0.0:
+                for i in range(m):
+                    cols[k, i] -= factor * cols[j, i]
 
 
 @kernel
@@ -239,8 +238,9 @@ def solve_arrays(
     _put_rows(cols, at, arrays.box[:boxes])
     free = np.zeros(m)
     for a in range(nv):
-        if velocity[a] != 0.0:
-            add(free, velocity[a], cols[a])
+        speed_a = velocity[a]
+        for i in range(m):
+            free[i] += speed_a * cols[a, i]
     for i in range(joints):
         free[i] -= arrays.joint_target[i]
     for i in range(nc):

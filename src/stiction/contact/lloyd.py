@@ -274,9 +274,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                     return Code.SINGULAR, pivots
                 j = chosen[u]
                 _facet(rows, u, directions, j, chosen_row, u)
-                chosen_free[u] = (
-                    directions[u, j, 0] * free[u, 0] + directions[u, j, 1] * free[u, 1]
-                )
+                chosen_free[u] = directions[u, j, 0] * free[u, 0] + directions[u, j, 1] * free[u, 1]
                 _add(v0, limits[u], chosen_row, u)
                 _add(ve, cover_g[u], chosen_row, u)
         for i in range(n):

@@ -59,7 +59,11 @@ def kernel(function: F) -> F:
         _config.CACHE_DIR = str(directory or "")
         try:
             compiled: Any = numba.njit(
-                cache=directory is not None, nogil=True, fastmath=False, error_model="numpy"
+                cache=directory is not None,
+                nogil=True,
+                fastmath=False,
+                error_model="numpy",
+                no_cfunc_wrapper=True,
             )(function)
         finally:
             _config.CACHE_DIR = before

@@ -19,8 +19,6 @@ from stiction.lcp.principal import principal
 from stiction.lcp.search import search_pivots
 from stiction.status import Code
 
-LEMKE, LEXICOGRAPHIC, SEARCH, PRINCIPAL = 0, 1, 2, 3
-
 NOT_FINITE, NOT_SYMMETRIC = -1, -2
 
 AGAIN = 4
@@ -65,13 +63,9 @@ def _transpose_scaled(M, rows, cols, out):
 
 
 @kernel
-def solve_pivoting(M, q, method, active, cover, turn, tie, epsilon, e_max, limit):
-    """Runs LEMKE, LEXICOGRAPHIC, SEARCH or PRINCIPAL on w = M z + q.
-
-    active (n,) bool: first basis; cover (n,) or (0,): covering vector, in units of w; turn:
-    which generic one otherwise. Returns (z, w, active, code, pivots, residual, ray, counts):
-    ray (n+1,) is the direction in (z, z0) on RAY, else empty; counts (3,) are the search's.
-    """
+def _prepare(M, q, active, cover, turn):
+    """(basis, weights, rows, cols, top): the scaled problem in its first basis, the covering
+    weights (n,), and the scales."""
     n = q.shape[0]
     rows, cols = equilibrate(M)
     top = 0.0
@@ -92,52 +86,104 @@ def solve_pivoting(M, q, method, active, cover, turn, tie, epsilon, e_max, limit
     b = new_basis(columns, scaled)
     if not active.any() or not set_basis(b, active):
         b.w[:] = scaled
-    counts = np.zeros(3, np.int64)
-    pivots = 0
-    entering = -1
-    code = Code.ERROR
-    for _ in range(AGAIN):
-        if method == PRINCIPAL:
-            code, more = principal(b, limit - pivots)
-        elif method == SEARCH:
-            code, more = search_pivots(b, weights, epsilon, e_max, limit, counts)
-        else:
-            code, more, entering = follow_path(
-                b, weights, method == LEXICOGRAPHIC, tie, limit - pivots
-            )
-        pivots += more
-        if code != Code.SOLVED:
-            break
+    return b, weights, rows, cols, top
+
+
+@kernel
+def _verify(b):
+    """(found, worst): whether the basis has an inverse, and its largest violation, on fresh
+    factors where the old ones show errors."""
+    worst = values(b)
+    if worst > POLISHED:
+        if not refactor(b):
+            return False, worst
         worst = values(b)
-        if worst > POLISHED:
-            if not refactor(b):
-                code = Code.SINGULAR
-                break
-            worst = values(b)
-        for s in range(b.size[0]):
-            worst = max(worst, -b.x[s])
-        for i in range(n):
-            worst = max(worst, -b.w[i])
-        if worst <= (10.0 * epsilon if method == SEARCH else POLISHED) or more == 0:
-            break
+    for s in range(b.size[0]):
+        worst = max(worst, -b.x[s])
+    for i in range(b.w.shape[0]):
+        worst = max(worst, -b.w[i])
+    return True, worst
+
+
+@kernel
+def _finish(M, q, b, rows, cols, top):
+    """(z, w, active, residual): the basis' answer in the problem's own units, graded."""
+    n = q.shape[0]
     z = np.zeros(n)
     for s in range(b.size[0]):
         j = b.cols[s]
         if j < n:
             z[j] = max(b.x[s], 0.0) * cols[j] * top
+    w = np.empty(n)
+    residual = natural_residual(M, q, z, w, np.zeros(n), np.full(n, np.inf), rows, cols)
+    return z, w, read_active(b), residual
+
+
+@kernel
+def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
+    """Lemke's method on w = M z + q, plain or lexicographic.
+
+    active (n,) bool: first basis; cover (n,) or (0,): covering vector, in units of w; turn:
+    which generic one otherwise. Returns (z, w, active, code, pivots, residual, ray): ray (n+1,)
+    is the direction in (z, z0) on RAY, else empty.
+    """
+    n = q.shape[0]
+    b, weights, rows, cols, top = _prepare(M, q, active, cover, turn)
+    pivots = 0
+    entering = -1
+    code = Code.ERROR
+    for _ in range(AGAIN):
+        code, more, entering = follow_path(b, weights, lexicographic, tie, limit - pivots)
+        pivots += more
+        if code != Code.SOLVED:
+            break
+        found, worst = _verify(b)
+        if not found:
+            code = Code.SINGULAR
+        if not found or worst <= POLISHED or more == 0:
+            break
     ray = np.empty(0)
-    if code == Code.RAY and method != SEARCH:
+    if code == Code.RAY:
         ray = np.zeros(n + 1)
         if entering < n:
             ray[entering] = cols[entering]
         for s in range(b.size[0]):
             j = b.cols[s]
             ray[j] = b.dx[s] * (cols[j] if j < n else 1.0)
-    w = np.empty(n)
-    lo = np.zeros(n)
-    hi = np.full(n, np.inf)
-    residual = natural_residual(M, q, z, w, lo, hi, rows, cols)
-    return z, w, read_active(b), code, pivots, residual, ray, counts
+    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    return z, w, active, np.int64(code), pivots, residual, ray
+
+
+@kernel
+def solve_search(M, q, active, cover, turn, epsilon, e_max, limit):
+    """The pivot search, as `solve_lemke`; returns counts (3,) of dead ends for the ray."""
+    b, weights, rows, cols, top = _prepare(M, q, active, cover, turn)
+    counts = np.zeros(3, np.int64)
+    pivots = 0
+    code = Code.ERROR
+    for _ in range(AGAIN):
+        code, more = search_pivots(b, weights, epsilon, e_max, limit, counts)
+        pivots += more
+        if code != Code.SOLVED:
+            break
+        found, worst = _verify(b)
+        if not found:
+            code = Code.SINGULAR
+        if not found or worst <= 10.0 * epsilon or more == 0:
+            break
+    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    return z, w, active, np.int64(code), pivots, residual, counts
+
+
+@kernel
+def solve_principal(M, q, active, limit):
+    """Principal pivoting, as `solve_lemke`; there is no ray."""
+    b, _, rows, cols, top = _prepare(M, q, active, np.empty(0), 0)
+    code, pivots = principal(b, limit)
+    if code == Code.SOLVED and not _verify(b)[0]:
+        code = Code.SINGULAR
+    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    return z, w, active, np.int64(code), pivots, residual
 
 
 @kernel

@@ -34,12 +34,6 @@ from stiction.tolerances import RESIDUAL
 
 METHODS = ("auto", "lemke", "lexicographic", "search", "dantzig", "principal")
 
-_PIVOTING = {
-    "lemke": drivers.LEMKE,
-    "lexicographic": drivers.LEXICOGRAPHIC,
-    "search": drivers.SEARCH,
-    "principal": drivers.PRINCIPAL,
-}
 _STATUS = {int(status.code): status for status in Status}
 NO_STATE = np.empty(0, np.int8)
 
@@ -180,22 +174,22 @@ def _dantzig(
 def _pivot(
     M: Array, q: Array, method: str, active: Mask | None, options: Options, turn: int = 0
 ) -> Answer:
+    """One of the methods that take any matrix."""
     if active is None:
         active = np.zeros(len(q), np.bool_)
-    z, w, active, code, pivots, residual, ray, counts = drivers.solve_pivoting(
-        M,
-        q,
-        _PIVOTING[method],
-        active,
-        options.cover,
-        turn,
-        options.tie,
-        options.epsilon,
-        options.e_max,
-        options.limit,
+    cover, limit = options.cover, options.limit
+    if method == "search":
+        *found, counts = drivers.solve_search(
+            M, q, active, cover, turn, options.epsilon, options.e_max, limit
+        )
+        return Answer(method, *found, None, (int(counts[0]), int(counts[1]), int(counts[2])))
+    if method == "principal":
+        return Answer(method, *drivers.solve_principal(M, q, active, limit))
+    lexicographic = method == "lexicographic"
+    return Answer(
+        method,
+        *drivers.solve_lemke(M, q, active, cover, turn, lexicographic, options.tie, limit),
     )
-    dead_ends = (int(counts[0]), int(counts[1]), int(counts[2])) if method == "search" else None
-    return Answer(method, z, w, active, code, pivots, residual, ray, dead_ends)
 
 
 def _climb(M: Array, q: Array, active: Mask | None, options: Options) -> Iterator[Answer]:
