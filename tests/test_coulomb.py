@@ -14,7 +14,7 @@ G = 9.81
 
 def point_mass(mu, load, mass=1.0, dt=0.01, velocity=(0.0, 0.0, 0.0), **rest):
     """A particle on a floor (z up) under a force `load` (3,) beside its weight."""
-    force = np.array(load, float) + [0.0, 0.0, -mass * G]
+    force = np.add(load, [0.0, 0.0, -mass * G])
     return ContactProblem(
         mass=mass * np.eye(3),
         velocity=np.array(velocity, float),

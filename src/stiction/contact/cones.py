@@ -273,7 +273,7 @@ def to_impulses(p: Whitened, c: Cones, joints, box_limit, theta, phi):
                 target[a] -= normal[i] * p.rows_normal[i, a]
                 for t in range(2):
                     target[a] -= tangent[i, t] * p.rows_tangent[i, t, a]
-    u = c.first[n]
+    u = int(c.first[n])
     for k in range(box_limit.shape[0]):
         if box_limit[k] > 0.0:
             box[k] = phi[u, 0] * (c.load / c.length[u])

@@ -17,7 +17,7 @@ The ladder, climbed until a certificate passes (`rungs` of the solution names th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import ClassVar, Literal
@@ -40,6 +40,9 @@ from stiction.errors import InvalidInput
 from stiction.status import Code, Status
 
 Array = NDArray[np.float64]
+Attempt = tuple[Array, Array, int, int]
+"""Of one rung: theta (n,), phi (u, 2), the code it ended with, its pivots."""
+
 Solver = Literal["reduced", "structural", "standard", "search"]
 
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
@@ -123,13 +126,14 @@ class Coulomb(ContactModel):
         pivots = 0
         rungs: list[str] = []
         best: Impulses | None = None
-        for name, attempt in self._ladder(problem, cones, start):
-            theta, phi, code, more = attempt()
+        for name, (theta, phi, code, more) in self._ladder(problem, cones, start):
             pivots += more
             rungs.append(name)
-            found = to_impulses(whitened, cones, joints, arrays.box_limit, theta, phi)
+            normal, tangent, joint, box = to_impulses(
+                whitened, cones, joints, arrays.box_limit, theta, phi
+            )
             status = Status.from_code(code)
-            best = Impulses(*found, status, pivots, tuple(rungs))
+            best = Impulses(normal, tangent, joint, box, status, pivots, tuple(rungs))
             if code == Code.SOLVED and self._passes(problem, best):
                 break
             if code == Code.RAY and name == "reduced" and _hopeless(cones):
@@ -143,24 +147,22 @@ class Coulomb(ContactModel):
 
     def _ladder(
         self, problem: ContactProblem, cones: Cones, start: ContactSolution | None
-    ) -> list[tuple[str, Callable[[], tuple[Array, Array, int, int]]]]:
-        """The rungs, as names and what runs them; each returns (theta, phi, code, pivots)."""
+    ) -> Iterator[tuple[str, Attempt]]:
+        """The rungs, each run when asked for: its name and what came of it."""
         limit = 100 + 20 * (len(cones.normal) + len(cones.parent))
         facets = self.facets or 0
-        rungs: list[tuple[str, Callable[[], tuple[Array, Array, int, int]]]] = []
         if start is not None:
             guess = (start.normal, start.tangent, start.box)
-            rungs.append(("warm start", lambda: _warm(problem, cones, guess, facets)))
+            yield "warm start", _warm(problem, cones, guess, facets)
         if self.facets is None:
-            rungs.append(("reduced", lambda: _exact(cones, limit)))
+            yield "reduced", _exact(cones, limit)
             order: tuple[Solver, ...] = ("search", "standard")
         else:
             order = (self.solver, *[s for s in SOLVERS if s != self.solver])
         for solver in order:
-            rungs.append((solver, lambda solver=solver: _polygon(cones, facets, solver, limit)))
+            yield solver, _polygon(cones, facets, solver, limit)
         if self.facets is None:
-            rungs.append(("conic", lambda: _conic(problem, cones)))
-        return rungs
+            yield "conic", _conic(problem, cones)
 
 
 def _hopeless(cones: Cones) -> bool:
@@ -171,7 +173,7 @@ def _hopeless(cones: Cones) -> bool:
 
 def _warm(
     problem: ContactProblem, cones: Cones, guess: tuple[Array, Array, Array], facets: int
-) -> tuple[Array, Array, int, int]:
+) -> Attempt:
     theta, phi = from_impulses(cones, problem.arrays.box_limit, *guess)
     turn = np.zeros(len(phi))
     residual, _ = newton(cones, theta, phi, STEPS, turn, facets)
@@ -182,15 +184,13 @@ def _blank(cones: Cones) -> tuple[Array, Array]:
     return np.zeros(len(cones.normal)), np.zeros((len(cones.parent), 2))
 
 
-def _exact(cones: Cones, limit: int) -> tuple[Array, Array, int, int]:
+def _exact(cones: Cones, limit: int) -> Attempt:
     theta, phi = _blank(cones)
     code, pivots, _, _ = solve_exact(cones, theta, phi, False, limit)
     return theta, phi, code, pivots
 
 
-def _polygon(
-    cones: Cones, facets: int, solver: Solver, limit: int
-) -> tuple[Array, Array, int, int]:
+def _polygon(cones: Cones, facets: int, solver: Solver, limit: int) -> Attempt:
     """The LCP with `facets` corners by one of the solvers; with 0, four corners and Newton."""
     theta, phi = _blank(cones)
     turn = np.zeros(len(phi))
@@ -205,7 +205,7 @@ def _polygon(
     return theta, phi, code, pivots
 
 
-def _assembled(cones: Cones, spread: Array, solver: Solver) -> tuple[Array, Array, int, int]:
+def _assembled(cones: Cones, spread: Array, solver: Solver) -> Attempt:
     """`standard` and `search`, through `stiction.lcp`."""
     contacts = len(cones.normal)
     matrix, free = assemble(cones, spread)
@@ -219,11 +219,14 @@ def _assembled(cones: Cones, spread: Array, solver: Solver) -> tuple[Array, Arra
         start[:contacts] = normals.active
         result = lcp.solve(matrix, free, "search", start=start)
         pivots = normals.pivots + result.pivots
+        if result.status != "solved":
+            result = lcp.solve(matrix, free, "search")
+            pivots += result.pivots
     theta, phi = scaled_impulses(result.z, contacts, spread)
     return theta, phi, int(result.status.code), pivots
 
 
-def _conic(problem: ContactProblem, cones: Cones) -> tuple[Array, Array, int, int]:
+def _conic(problem: ContactProblem, cones: Cones) -> Attempt:
     from stiction.contact.conic import solve_conic
 
     normal, tangent, _, box, iterations, _ = solve_conic(problem)

@@ -495,11 +495,11 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         parting = -1
         if best != 0:
             for i in range(n):
-                if nu_d[i] < steepest and state_n[i] == W and nu_d[i] < floor:
-                    if nu_v[i] <= bound * -nu_d[i]:
-                        parting = i
-                        steepest = nu_d[i]
-                        step = max(nu_v[i], 0.0) / -steepest
+                blocks = nu_d[i] < min(steepest, floor) and state_n[i] == W
+                if blocks and nu_v[i] <= bound * -nu_d[i]:
+                    parting = i
+                    steepest = nu_d[i]
+                    step = max(nu_v[i], 0.0) / -steepest
         # Exchange.
         if kind == 0:
             state_n[at] = W if entering_w else Z

@@ -407,8 +407,9 @@ def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, ws):
 def newton(p: Cones, theta, phi, steps, turn, facets):
     """Moves theta (n,), phi (u, 2) to a zero of the laws; returns (residual, steps taken).
 
-    facets: 0 for discs, else corners of the polygons, the first at the angle turn[u]. The residual is that of all contacts. theta and phi come out nonnegative and in their
-    discs, at the best point of the last candidate set.
+    facets: 0 for discs, else corners of the polygons, the first at the angle turn[u]. The
+    residual is that of all contacts. theta and phi come out nonnegative and in their discs, at
+    the best point of the last candidate set.
     """
     n, r = p.normal.shape
     units = phi.shape[0]

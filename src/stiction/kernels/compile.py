@@ -40,6 +40,9 @@ KEPT = 3
 IN_USE = 3600.0
 """Age [s] below which a cache is never removed: another process may be writing to it."""
 
+# No entry point for C: kernels call each other, and Python calls them through its own.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+
 _config: Any = numba.config  # its settings are made at run time, unseen by type checkers
 _config_lock = threading.Lock()
 
@@ -59,11 +62,7 @@ def kernel(function: F) -> F:
         _config.CACHE_DIR = str(directory or "")
         try:
             compiled: Any = numba.njit(
-                cache=directory is not None,
-                nogil=True,
-                fastmath=False,
-                error_model="numpy",
-                no_cfunc_wrapper=True,
+                cache=directory is not None, nogil=True, fastmath=False, **_OPTIONS
             )(function)
         finally:
             _config.CACHE_DIR = before

@@ -296,7 +296,7 @@ def values(b):
         spare[t] = q[rows[t]]
         x[t] = 0.0
     worst = 0.0
-    for sweep in range(2):
+    for _ in range(2):
         _apply_inverse(b.inverse, k, spare, x, -1.0)
         for i in range(w.shape[0]):
             w[i] = q[i]

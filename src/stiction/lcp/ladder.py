@@ -179,10 +179,11 @@ def _pivot(
         active = np.zeros(len(q), np.bool_)
     cover, limit = options.cover, options.limit
     if method == "search":
-        *found, counts = drivers.solve_search(
+        z, w, active, code, pivots, residual, counts = drivers.solve_search(
             M, q, active, cover, turn, options.epsilon, options.e_max, limit
         )
-        return Answer(method, *found, None, (int(counts[0]), int(counts[1]), int(counts[2])))
+        dead_ends = (int(counts[0]), int(counts[1]), int(counts[2]))
+        return Answer(method, z, w, active, code, pivots, residual, None, dead_ends)
     if method == "principal":
         return Answer(method, *drivers.solve_principal(M, q, active, limit))
     lexicographic = method == "lexicographic"
