@@ -15,7 +15,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses=4
 
 .PHONY: demo test check bench clean
 
-demo: $(VENV)/dev.stamp
+demo: $(VENV)/demo.stamp
 	$(RUN) examples/lcp_demo.py
 
 test: check
@@ -28,6 +28,10 @@ check: $(VENV)/dev.stamp
 
 bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/lcp_peers.py
+	$(RUN) benchmarks/contact_solvers.py
+	$(RUN) benchmarks/contact_normals.py
+	$(RUN) benchmarks/siconos_friction.py
+	$(RUN) benchmarks/baraff_timing.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -44,6 +48,10 @@ $(VENV)/made.stamp:
 $(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
 	@echo "installing stiction into $(VENV) (once)"
 	@$(PIP) -e '.[dev]'
+	@touch $@
+
+$(VENV)/demo.stamp: pyproject.toml $(VENV)/dev.stamp
+	@$(PIP) -e '.[demo]'
 	@touch $@
 
 $(VENV)/bench.stamp: pyproject.toml $(VENV)/dev.stamp

@@ -1,7 +1,8 @@
 """Exact rigid-body contact, with a certificate for every answer.
 
-`stiction.lcp` solves linear complementarity problems and knows no physics.
-Parts are imported when first used, so that `import stiction` costs nothing.
+`stiction.lcp` solves linear complementarity problems and knows no physics; `ContactProblem`
+and the contact models go from arrays to certified impulses. Parts are imported when first
+used, so that `import stiction` costs nothing.
 """
 
 from importlib import import_module
@@ -9,18 +10,55 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stiction import lcp as lcp
+    from stiction.contact import Baraff as Baraff
+    from stiction.contact import Certificate as Certificate
+    from stiction.contact import ContactModel as ContactModel
+    from stiction.contact import ContactProblem as ContactProblem
+    from stiction.contact import ContactSolution as ContactSolution
+    from stiction.contact import Coulomb as Coulomb
+    from stiction.contact import DrumwrightShell as DrumwrightShell
+    from stiction.contact import Frictionless as Frictionless
+    from stiction.contact import Mode as Mode
+    from stiction.contact import NoSlip as NoSlip
+    from stiction.contact import Viscous as Viscous
+    from stiction.contact import certify as certify
+    from stiction.errors import InvalidInput as InvalidInput
+    from stiction.errors import SolveFailed as SolveFailed
+    from stiction.errors import StictionError as StictionError
+    from stiction.status import Status as Status
 
 __version__ = "0.1.0.dev0"
 
 _PARTS = ("lcp",)
+_HOMES = {
+    "stiction.contact": (
+        "Baraff",
+        "Certificate",
+        "ContactModel",
+        "ContactProblem",
+        "ContactSolution",
+        "Coulomb",
+        "DrumwrightShell",
+        "Frictionless",
+        "Mode",
+        "NoSlip",
+        "Viscous",
+        "certify",
+    ),
+    "stiction.errors": ("InvalidInput", "SolveFailed", "StictionError"),
+    "stiction.status": ("Status",),
+}
+_NAMES = {name: home for home, names in _HOMES.items() for name in names}
 
 if not TYPE_CHECKING:  # a type checker should still find a misspelt name
 
     def __getattr__(name: str) -> Any:
         if name in _PARTS:
             return import_module(f"{__name__}.{name}")
+        if name in _NAMES:
+            return getattr(import_module(_NAMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS})
+    return sorted({*globals(), *_PARTS, *_NAMES})

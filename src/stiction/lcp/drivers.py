@@ -84,8 +84,8 @@ def _prepare(M, q, active, cover, turn):
     else:
         weights = generic_cover(n, turn)
     b = new_basis(columns, scaled)
-    if not active.any() or not set_basis(b, active):
-        b.w[:] = scaled
+    if active.shape[0] == n and active.any():
+        set_basis(b, active)  # where it is singular, b stays the empty basis
     return b, weights, rows, cols, top
 
 
@@ -123,11 +123,14 @@ def _finish(M, q, b, rows, cols, top):
 def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
     """Lemke's method on w = M z + q, plain or lexicographic.
 
-    active (n,) bool: first basis; cover (n,) or (0,): covering vector, in units of w; turn:
+    active (n,) bool: first basis, or (0,) for a cold start; cover (n,) or (0,): covering vector, in units of w; turn:
     which generic one otherwise. Returns (z, w, active, code, pivots, residual, ray): ray (n+1,)
-    is the direction in (z, z0) on RAY, else empty.
+    is the direction in (z, z0) on RAY, else empty. The code is NOT_FINITE, and the rest means
+    nothing, where M or q is not finite.
     """
     n = q.shape[0]
+    if first_nonfinite(M) >= 0 or first_nonfinite(q) >= 0:
+        return q, q, active, np.int64(NOT_FINITE), 0, np.inf, q
     b, weights, rows, cols, top = _prepare(M, q, active, cover, turn)
     pivots = 0
     entering = -1

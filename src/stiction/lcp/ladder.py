@@ -36,6 +36,7 @@ METHODS = ("auto", "lemke", "lexicographic", "search", "dantzig", "principal")
 
 _STATUS = {int(status.code): status for status in Status}
 NO_STATE = np.empty(0, np.int8)
+NO_MASK = np.empty(0, np.bool_)
 
 COVERS = 7
 """Other covering vectors that the ladder tries."""
@@ -176,7 +177,7 @@ def _pivot(
 ) -> Answer:
     """One of the methods that take any matrix."""
     if active is None:
-        active = np.zeros(len(q), np.bool_)
+        active = NO_MASK
     cover, limit = options.cover, options.limit
     if method == "search":
         z, w, active, code, pivots, residual, counts = drivers.solve_search(

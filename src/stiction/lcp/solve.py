@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from stiction.errors import InvalidInput
 from stiction.lcp import drivers
 from stiction.lcp.arguments import as_bounds, as_cover, as_floats, as_start, require_finite
-from stiction.lcp.ladder import METHODS, Answer, Options, attempts
+from stiction.lcp.ladder import METHODS, NO_MASK, Answer, Options, attempts
 from stiction.lcp.result import Result, Rung
 from stiction.status import Status
 
@@ -76,6 +76,12 @@ def solve(
             if answer.status is Status.SOLVED or method == "dantzig":
                 return _report([answer], began)
             symmetric = answer
+    elif plain and start is None and (method == "lemke" or method == "lexicographic"):
+        found = drivers.solve_lemke(
+            M, q, NO_MASK, covering, 0, method == "lexicographic", float(tie), limit
+        )
+        if found[3] >= 0:
+            return _report([Answer(method, *found)], began)
     require_finite("M", M)
     require_finite("q", q)
     bounds = None if plain else as_bounds(lo, hi, free, n)
