@@ -57,7 +57,7 @@ class Outcome(NamedTuple):
     box: Array
     modes: NDArray[np.int8]
     table: Table
-    code: int
+    code: np.int64
     pivots: int
     steps: int
     rounds: int
@@ -171,7 +171,7 @@ def solve_arrays(
     table = grade(Law.COULOMB, facets, dt, arrays, scales, velocity, f_n, f_t, f_j, f_b)
     modes = contact_modes(arrays, scales, velocity, f_n)
     return Outcome(
-        velocity, f_n, f_t, f_j, f_b, modes, table, int(code), pivots, steps, rounds
+        velocity, f_n, f_t, f_j, f_b, modes, table, np.int64(code), pivots, steps, rounds
     )  # fmt: skip
 
 

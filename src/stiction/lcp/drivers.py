@@ -123,10 +123,10 @@ def _finish(M, q, b, rows, cols, top):
 def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
     """Lemke's method on w = M z + q, plain or lexicographic.
 
-    active (n,) bool: first basis, or (0,) for a cold start; cover (n,) or (0,): covering vector, in units of w; turn:
-    which generic one otherwise. Returns (z, w, active, code, pivots, residual, ray): ray (n+1,)
-    is the direction in (z, z0) on RAY, else empty. The code is NOT_FINITE, and the rest means
-    nothing, where M or q is not finite.
+    active (n,) bool: first basis, or (0,) for a cold start; cover (n,) or (0,): covering vector,
+    in units of w; turn: which generic one otherwise. Returns (z, w, active, code, pivots,
+    residual, ray): ray (n+1,) is the direction in (z, z0) on RAY, else empty. The code is
+    NOT_FINITE, and the rest means nothing, where M or q is not finite.
     """
     n = q.shape[0]
     if first_nonfinite(M) >= 0 or first_nonfinite(q) >= 0:
