@@ -439,8 +439,7 @@ def test_joints_that_depend_on_each_other_hold(model, seed):
     rng = np.random.default_rng(seed)
     arrays = stack(3, 12, rng)
     nv = len(arrays.velocity)
-    joint = rng.standard_normal((3, nv))
-    joint = np.concatenate([joint, joint[:2] @ [[1.0], [1.0]] * np.ones((1, nv))])
+    joint = rng.standard_normal((4, nv))
     joint[3] = joint[0] - 2.0 * joint[1]
     target = joint @ rng.standard_normal(nv) * 0.01 if isinstance(model, Frictionless) else 0.0
     problem = ContactProblem(

@@ -575,8 +575,10 @@ def solve_rows(
     index = np.empty(r + 1, np.int64)
     lower, basis, work = np.empty((r + 1, r + 1)), np.empty((r + 1, r)), np.empty((6, r + 1))
     w = np.empty(n)
-    z[:] = 0.0
-    u[:] = 0.0
+    for i in range(n):
+        z[i] = 0.0
+    for a in range(r):
+        u[a] = 0.0
     warm = state.shape[0] == n and n > 0
     k = _warm(index, lower, basis, work, cols, c, state, u) if warm else 0
     pivots = 0

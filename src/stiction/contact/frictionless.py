@@ -60,7 +60,8 @@ def _divide_columns(cols: Array, free: Array, inverse: Array) -> None:
     """Divides the columns and free velocities (m,) by the columns' lengths, in place, and fills
     `inverse` (m,), one over them; 1 for zeros."""
     r, m = cols.shape
-    inverse[:] = 0.0
+    for i in range(m):
+        inverse[i] = 0.0
     for a in range(r):
         for i in range(m):
             inverse[i] += cols[a, i] * cols[a, i]
@@ -105,7 +106,8 @@ def solve_columns(
         z[i] *= load * inverse[i]
     for i in range(boxes, m):
         z[i] = min(max(z[i], -limits[i - boxes]), limits[i - boxes])
-    change *= load
+    for a in range(r):
+        change[a] *= load
     if code == Code.INFEASIBLE:
         z[:] = np.nan
         change[:] = np.nan
@@ -224,9 +226,11 @@ def solve_arrays(
     upper = np.empty((nv, nv))
     last = np.empty(nv, np.int64)
     whitening.factorize(arrays.mass, upper, last, 0.0)
-    velocity = dt * arrays.force
+    velocity = np.empty(nv)
+    for a in range(nv):
+        velocity[a] = dt * arrays.force[a]
     whitening.solve(upper, last, velocity)
-    velocity += arrays.velocity
+    add(velocity, 1.0, arrays.velocity)
     limits = used_limits(arrays.box_limit)
     boxes = limits.shape[0]
     equal = count_equal(joints, sticking)
@@ -250,7 +254,7 @@ def solve_arrays(
     speed = np.sqrt(dot(momentum, momentum))
     answer = solve_columns(cols, free, equal, limits, speed, state)
     unwhiten(upper, last, answer.change)
-    velocity += answer.change
+    add(velocity, 1.0, answer.change)
     return velocity, answer
 
 
