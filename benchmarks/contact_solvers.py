@@ -150,7 +150,7 @@ def warm_start() -> str:
     for family in FRICTION:
         if family.facets != FACETS:
             continue
-        ratios, kept = [], []
+        ratios, same, kept = [], [], []
         for case in family.cases(5):
             problem = case.arrays.problem()
             answer = Coulomb().solve(problem)
@@ -166,17 +166,22 @@ def warm_start() -> str:
             spent = least(partial(warm_loop, moved, theta, phi, turn, 100), 5) / 100
             one = least(partial(cholesky_loop, A, np.ones(size), 100), 5) / 100
             ratios.append(spent / one)
+            again = least(partial(warm_loop, cones, theta, phi, turn, 100), 5) / 100
+            same.append(again / one)
             kept.append(warm_loop(moved, theta, phi, turn, 1))
         rows.append(
             [
                 family.name,
+                f"{one:.1f}",
+                f"{again:.1f}",
+                f"{np.median(same):.1f}",
                 f"{np.median(kept):.0f}",
                 f"{spent:.1f}",
-                f"{one:.1f}",
                 f"{np.median(ratios):.1f}",
             ]
         )
-    return table(["warm start", "Newton steps", "us", "Cholesky solve, us", "ratio"], rows)
+    header = ["warm start", "Cholesky solve, us", "same load, us", "ratio"]
+    return table([*header, "other load, Newton steps", "us", "ratio"], rows)
 
 
 def main() -> None:

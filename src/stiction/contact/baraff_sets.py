@@ -29,6 +29,7 @@ import numpy as np
 
 from stiction.contact.cones import Cones
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 
 OPEN, CLAMPED, SEPARATING = 0, 1, 2
 STICK, SLIP, HALF, IDLE, FIXED = 1, 2, 3, 4, 5
@@ -117,30 +118,12 @@ def new_work(p: Cones):
 
 
 @kernel
-def _dot(a, b):
-    """a . b in four sums: one sum waits for each addition, which made up half of a solve."""
-    n = a.shape[0]
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-    k = 0
-    while k + 3 < n:
-        s0 += a[k] * b[k]
-        s1 += a[k + 1] * b[k + 1]
-        s2 += a[k + 2] * b[k + 2]
-        s3 += a[k + 3] * b[k + 3]
-        k += 4
-    while k < n:
-        s0 += a[k] * b[k]
-        k += 1
-    return (s0 + s1) + (s2 + s3)
-
-
-@kernel
 def _project_out(basis, rank, row):
     """Takes the first `rank` vectors of the orthonormal basis out of `row`, twice: once leaves
     rounding of the row in it."""
     for _ in range(2):
         for k in range(rank):
-            along = _dot(basis[k], row)
+            along = dot(basis[k], row)
             if along != 0.0:
                 for c in range(row.shape[0]):
                     row[c] -= along * basis[k, c]
@@ -181,10 +164,10 @@ def unit_fault(p: Cones, s: Sets, u):
 def _across(p: Cones, v, free_n, free_t, a, slip):
     """a and slip that belong to v."""
     for i in range(a.shape[0]):
-        a[i] = free_n[i] + _dot(p.normal[i], v)
+        a[i] = free_n[i] + dot(p.normal[i], v)
     for u in range(slip.shape[0]):
-        slip[u, 0] = free_t[u, 0] + _dot(p.rows[u, 0], v)
-        slip[u, 1] = free_t[u, 1] + _dot(p.rows[u, 1], v)
+        slip[u, 0] = free_t[u, 0] + dot(p.rows[u, 0], v)
+        slip[u, 1] = free_t[u, 1] + dot(p.rows[u, 1], v)
 
 
 @kernel
@@ -245,8 +228,8 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
     spare = w.basis[rank]
     spare[:] = row
     _project_out(w.basis, rank, spare)
-    rest = np.sqrt(_dot(spare, spare))
-    if not rest > DEPENDENT * max(1.0, np.sqrt(_dot(row, row))):
+    rest = np.sqrt(dot(spare, spare))
+    if not rest > DEPENDENT * max(1.0, np.sqrt(dot(row, row))):
         return k, rank
     for c in range(row.shape[0]):
         spare[c] /= rest
@@ -293,7 +276,7 @@ def _gather(p: Cones, s: Sets, w: Work, curved):
         across0, across1 = -s.along[u, 1], s.along[u, 0]
         w.rows[k] = 0.0
         _add_unit(p, u, across0, across1, w.rows[k])
-        if _dot(w.rows[k], w.rows[k]) > DEPENDENT:
+        if dot(w.rows[k], w.rows[k]) > DEPENDENT:
             w.cols[k] = w.rows[k]
             against = -(s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1])
             w.extra[k] = max(against, STILL) / radius(p, s, u)
@@ -309,7 +292,7 @@ def _fill(w: Work, k):
     """G of the held rows."""
     for i in range(k):
         for j in range(k):
-            w.matrix[i, j] = _dot(w.rows[i], w.cols[j])
+            w.matrix[i, j] = dot(w.rows[i], w.cols[j])
         w.matrix[i, i] += w.extra[i]
 
 
@@ -356,7 +339,7 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
         w.driven[:] = 0.0
         _add_unit(p, d, g0, g1, w.driven)
     for i in range(k):
-        w.x[i] = -_dot(w.rows[i], w.driven)
+        w.x[i] = -dot(w.rows[i], w.driven)
     if not _eliminate(w.matrix, w.x, k):
         return False
     w.theta[:] = 0.0

@@ -17,6 +17,7 @@ from stiction.contact.grading import Law, Table, grade
 from stiction.contact.lloyd import facet_directions, follow_contact_path
 from stiction.contact.newton import newton, velocities
 from stiction.contact.scales import measure
+from stiction.contact.solution import STILL, Mode
 from stiction.contact.whitening import (
     divide,
     factorize,
@@ -39,12 +40,6 @@ STEPS = 60
 
 CONVERGED = 1e-11
 """Residual of the scaled laws that is left to the certificate to judge."""
-
-STILL = 1e-9
-"""Slip relative to the problem's own speeds below which a pressed contact sticks."""
-
-SEPARATE, STICK, SLIDE = 0, 1, 2
-"""`solution.Mode`, for kernels."""
 
 
 class Outcome(NamedTuple):
@@ -127,13 +122,13 @@ def whiten(arrays: Arrays, upper, last, v_free):
 
 @kernel
 def contact_modes(arrays: Arrays, scales: Scales, velocity, normal):
-    """(nc,) SEPARATE, STICK or SLIDE of each contact."""
+    """(nc,) `Mode` of each contact."""
     modes = np.zeros(normal.shape[0], np.int8)
     for i in range(normal.shape[0]):
         if normal[i] > 0.0:
             slip = times(arrays.tangent[i], velocity)
             moving = np.hypot(slip[0], slip[1]) > STILL * scales.contact[i]
-            modes[i] = SLIDE if moving and arrays.friction[i] > 0.0 else STICK
+            modes[i] = Mode.SLIDE if moving and arrays.friction[i] > 0.0 else Mode.STICK
     return modes
 
 

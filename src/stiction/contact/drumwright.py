@@ -50,6 +50,7 @@ from numpy.typing import NDArray
 from stiction.contact.arrays import Array
 from stiction.kernels import cholesky
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 from stiction.status import Code
 
 Indices = NDArray[np.int64]
@@ -86,22 +87,6 @@ basis row may be off, because it was what little remained of its row."""
 # `lower` (r+1, r+1), L above, `basis` (r+1, r), `work` (6, r+1). They are passed one by one and
 # indexed in place: a tuple of arrays, or a slice, counts references atomically, and these kernels
 # run for 100 ns. Loops over all rows start at zero: others are not vectorized.
-
-
-@kernel
-def dot(a: Array, b: Array) -> float:
-    """a . b, in four partial sums: one alone waits for each addition to finish."""
-    n = a.shape[0]
-    s0 = s1 = s2 = s3 = 0.0
-    for q in range(n // 4):
-        j = 4 * q
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-    for j in range(n - n % 4, n):
-        s0 += a[j] * b[j]
-    return (s0 + s1) + (s2 + s3)
 
 
 @kernel

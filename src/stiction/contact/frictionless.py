@@ -26,13 +26,13 @@ from stiction.contact.drumwright import (
     WARM,
     Indices,
     States,
-    dot,
     solve_rows,
 )
 from stiction.contact.model import ContactModel, Impulses
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 from stiction.status import Code, Status
 
 

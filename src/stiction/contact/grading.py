@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.arrays import Array, Arrays, Scales
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot
 
 
 class Entry(IntEnum):
@@ -283,17 +284,6 @@ def _grade_box(
     _note(table, Entry.BOX_FRICTION, lost, off, i)
 
 
-# Rows are named by array and index, not sliced: a slice costs two atomic reference counts.
-
-
-@kernel
-def _dot(rows: Array, i: int, v: Array) -> float:
-    total = 0.0
-    for j in range(v.shape[0]):
-        total += rows[i, j] * v[j]
-    return total
-
-
 @kernel
 def _take(residual: Array, rows: Array, i: int, impulse: float) -> None:
     if impulse != 0.0:
@@ -323,19 +313,19 @@ def grade(
     across = arrays.tangent.reshape(2 * nc, nv)
     residual = np.empty(nv)
     for j in range(nv):
-        residual[j] = _dot(mass, j, change) - dt * arrays.force[j]
+        residual[j] = row_dot(mass, j, change) - dt * arrays.force[j]
     for i in range(nc):
-        u_n[i] = _dot(normal, i, v)
+        u_n[i] = row_dot(normal, i, v)
         _take(residual, normal, i, f_n[i])
         for k in range(2):
-            u_t[i, k] = _dot(across, 2 * i + k, v)
+            u_t[i, k] = row_dot(across, 2 * i + k, v)
             _take(residual, across, 2 * i + k, f_t[i, k])
     for i in range(f_j.shape[0]):
-        off = abs(_dot(joint, i, v) - arrays.joint_target[i])
+        off = abs(row_dot(joint, i, v) - arrays.joint_target[i])
         _note(table, Entry.JOINT, off, _ratio(off, scales.joint[i]), i)
         _take(residual, joint, i, f_j[i])
     for i in range(f_b.shape[0]):
-        u = _dot(box, i, v)
+        u = row_dot(box, i, v)
         limit = arrays.box_limit[i]
         _grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
         _take(residual, box, i, f_b[i])
@@ -371,7 +361,7 @@ def grade_delassus(
             u_t[i, k] = u[dimension * i + 1 + k]
             f[dimension * i + 1 + k] = f_t[i, k]
     for i in range(n):
-        off = abs(u[i] - arrays.velocity[i] - _dot(delassus, i, f))
+        off = abs(u[i] - arrays.velocity[i] - row_dot(delassus, i, f))
         _note(table, Entry.DYNAMICS, off, _ratio(off, scales.momentum[i]), i)
     grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
     return table

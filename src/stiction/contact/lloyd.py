@@ -38,6 +38,7 @@ import numpy as np
 
 from stiction.contact.cones import Cones
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot
 from stiction.status import Code
 
 W, Z, OPEN = 0, 1, 2
@@ -118,15 +119,6 @@ def _facet(rows, u, directions, j, out, k):
 
 
 # Rows are named by array and index, not sliced: a slice costs two atomic reference counts.
-
-
-@kernel
-def _dot(a, i, b):
-    """a[i] . b"""
-    total = 0.0
-    for c in range(b.shape[0]):
-        total += a[i, c] * b[c]
-    return total
 
 
 @kernel
@@ -343,8 +335,8 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                 across[a, c] = col[c, a]
         rows_here = m if kind == 2 else m + 1
         for k in range(rows_here):
-            B[k, 0] -= _dot(row, k, v0)
-            B[k, 1] = -_dot(row, k, ve)
+            B[k, 0] -= row_dot(row, k, v0)
+            B[k, 1] = -row_dot(row, k, ve)
             z_coefficient = A[k, cap - 1]
             for c in range(m + 1):
                 A[k, c] = 0.0
@@ -433,8 +425,8 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                 who[seen, 2] = chosen[u]
                 who[seen, 3] = Z
                 seen += 1
-                lambda_v = -(chosen_free[u] + cover_s[u] * z0 + _dot(chosen_row, u, v))
-                lambda_d = -(cover_s[u] * dz0 + _dot(chosen_row, u, dv))
+                lambda_v = -(chosen_free[u] + cover_s[u] * z0 + row_dot(chosen_row, u, v))
+                lambda_d = -(cover_s[u] * dz0 + row_dot(chosen_row, u, dv))
                 value[seen] = lambda_v
                 slope[seen] = lambda_d
                 who[seen, 0] = 2

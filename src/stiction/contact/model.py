@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 from stiction.contact.certificate import Certificate, LawName, certify
 from stiction.contact.islands import Island
 from stiction.contact.problem import ContactProblem
-from stiction.contact.solution import ContactSolution, Mode
+from stiction.contact.solution import STILL, ContactSolution, Mode
 from stiction.errors import InvalidInput
 from stiction.status import Status
 
 Array = NDArray[np.float64]
-
-STILL = 1e-9
-"""Slip relative to the problem's own speeds below which a pressed contact sticks."""
 
 
 class Impulses(NamedTuple):

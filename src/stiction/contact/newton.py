@@ -36,6 +36,7 @@ import numpy as np
 
 from stiction.contact.cones import Cones
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import rows_dot
 
 RANK = 1e-9
 """Length of an orthogonalized row, relative to its length before, below which it depends on
@@ -49,14 +50,6 @@ OUTSIDE = 1e-12
 
 PATIENCE = 8
 """Steps without half the residual after which the modes are given up."""
-
-
-@kernel
-def _dot(a, b):
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
 
 
 @kernel
@@ -233,24 +226,21 @@ def shortest_step(J, F, m, step, length, order):
 
     J (m, m) is overwritten by its orthogonalized rows, F by the solution's coordinates. Pivoted
     modified Gram-Schmidt: with the rows that stay orthonormal, J = L Q, only L's columns in use
-    are needed, and forward substitution runs along with the orthogonalization.
+    are needed, and forward substitution runs along with the orthogonalization. length (m, 2)
+    holds squares, of rows as they came and of what is left of them.
     """
     for i in range(m):
         order[i] = i
-        length[i] = 0.0
-        for a in range(m):
-            length[i] += J[i, a] * J[i, a]
+        length[i, 0] = rows_dot(J, i, J, i, m)
+        length[i, 1] = length[i, 0]
     step[:m] = 0.0
     for k in range(m):
         best = -1
         largest = 0.0
         for j in range(k, m):
             i = order[j]
-            left = 0.0
-            for a in range(m):
-                left += J[i, a] * J[i, a]
-            if left > RANK * RANK * length[i] and left > largest:
-                largest = left
+            if length[i, 1] > RANK * RANK * length[i, 0] and length[i, 1] > largest:
+                largest = length[i, 1]
                 best = j
         if best < 0:
             return k
@@ -264,13 +254,16 @@ def shortest_step(J, F, m, step, length, order):
             step[a] += value * J[i, a]
         for j in range(k + 1, m):
             other = order[j]
-            along = 0.0
-            for a in range(m):
-                along += J[other, a] * J[i, a]
+            along = rows_dot(J, other, J, i, m)
             if along != 0.0:
                 for a in range(m):
                     J[other, a] -= along * J[i, a]
                 F[other] += along * value
+                # What is left of a row by subtraction is wrong once little is left.
+                left = length[other, 1] - along * along
+                if left < 1e-4 * length[other, 1]:
+                    left = rows_dot(J, other, J, other, m)
+                length[other, 1] = left
     return m
 
 
@@ -324,23 +317,25 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, names, H
 @kernel
 def _jacobian(p: Cones, names, m, H, E, J):
     """J (m, m): each equation's action on each unknown, through velocities and directly."""
-    normal, rows = p.normal, p.rows
+    normal = p.normal
     r = normal.shape[1]
-    for k in range(m):
-        kind, at, t = names[k, 0], names[k, 1], names[k, 2]
-        for e in range(m):
-            total = 0.0
-            if kind == 0:
-                for a in range(r):
-                    total += H[e, a] * normal[at, a]
-                if names[e, 0] == 1 and p.parent[names[e, 1]] == at:
-                    total += E[e, 2]
+    across = p.rows.reshape(2 * p.rows.shape[0], r)
+    parent = p.parent
+    for e in range(m):
+        # Which unknowns the equation touches directly: those of its unit, and its parent's.
+        unit = names[e, 1] if names[e, 0] == 1 else -1
+        above = parent[unit] if unit >= 0 else -1
+        for k in range(m):
+            at = names[k, 1]
+            if names[k, 0] == 0:
+                J[e, k] = rows_dot(H, e, normal, at, r)
+                if at == above:
+                    J[e, k] += E[e, 2]
             else:
-                for a in range(r):
-                    total += H[e, a] * rows[at, t, a]
-                if names[e, 0] == 1 and names[e, 1] == at:
-                    total += E[e, t]
-            J[e, k] = total
+                t = names[k, 2]
+                J[e, k] = rows_dot(H, e, across, 2 * at + t, r)
+                if at == unit:
+                    J[e, k] += E[e, t]
 
 
 class Workspace(NamedTuple):
@@ -365,7 +360,7 @@ def _workspace(cap, r):
         np.empty(cap),
         np.empty((cap, 3), np.int64),
         np.empty(cap),
-        np.empty(cap),
+        np.empty((cap, 2)),
         np.empty(cap, np.int64),
     )
 

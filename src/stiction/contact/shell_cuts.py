@@ -31,6 +31,7 @@ import numpy as np
 from stiction.contact.cones import Cones
 from stiction.kernels import cholesky
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 from stiction.status import Code
 
 RANK = 1e-12
@@ -70,14 +71,6 @@ def new_cuts(p: Cones):
 
 
 @kernel
-def _dot(a, b):
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
-
-
-@kernel
 def _velocity(p: Cones, c: Cuts, count):
     """v from all impulses, the driven one in slot `count - 1` included."""
     c.v[:] = 0.0
@@ -113,7 +106,7 @@ def _set_cut(p: Cones, c: Cuts, slot, i, e0, e1):
         for j in range(row.shape[0]):
             row[j] += f0 * p.rows[u, 0, j] + f1 * p.rows[u, 1, j]
         offset += f0 * p.free[u, 0] + f1 * p.free[u, 1]
-    length = np.sqrt(_dot(row, row))
+    length = np.sqrt(dot(row, row))
     if length == 0.0:
         length = 1.0
     for j in range(row.shape[0]):
@@ -126,12 +119,12 @@ def _set_cut(p: Cones, c: Cuts, slot, i, e0, e1):
     c.force[slot] = 0.0
     c.low[slot] = 0.0
     c.high[slot] = np.inf
-    return _dot(row, c.v) + c.offset[slot]
+    return dot(row, c.v) + c.offset[slot]
 
 
 @kernel
 def _slip(p: Cones, u, v):
-    return p.free[u, 0] + _dot(p.rows[u, 0], v), p.free[u, 1] + _dot(p.rows[u, 1], v)
+    return p.free[u, 0] + dot(p.rows[u, 0], v), p.free[u, 1] + dot(p.rows[u, 1], v)
 
 
 @kernel
@@ -139,7 +132,7 @@ def _worst_contact(p: Cones, c: Cuts, facets, tolerance):
     """(contact, e0, e1) of the constraint that fails most, or (-1, 0, 0)."""
     worst, found, best0, best1 = -tolerance, -1, 0.0, 0.0
     for i in range(p.normal.shape[0]):
-        value = p.free_normal[i] + _dot(p.normal[i], c.v)
+        value = p.free_normal[i] + dot(p.normal[i], c.v)
         e0, e1, mu = 0.0, 0.0, 0.0
         for u in range(p.first[i], p.first[i + 1]):
             slip0, slip1 = _slip(p, u, c.v)
@@ -218,9 +211,9 @@ def _drive(p: Cones, c: Cuts, value, limit):
     for steps in range(1, limit + 1):
         k = c.size[0]
         for s in range(k):
-            y[s] = _dot(c.rows[s], c.rows[k])
+            y[s] = dot(c.rows[s], c.rows[k])
         cholesky.forward(c.factor, k, y)
-        rate = _dot(c.rows[k], c.rows[k])
+        rate = dot(c.rows[k], c.rows[k])
         for s in range(k):
             rate -= y[s] * y[s]
             x[s] = y[s]
@@ -260,7 +253,7 @@ def _drive(p: Cones, c: Cuts, value, limit):
         cholesky.delete(c.factor, k, leaving)
         c.size[0] = k - 1
         _velocity(p, c, k)
-        value = _dot(c.rows[k - 1], c.v) + c.offset[k - 1]
+        value = dot(c.rows[k - 1], c.v) + c.offset[k - 1]
         if value >= 0.0:
             _keep(c, k - 1)
             return Code.SOLVED, steps
@@ -271,9 +264,9 @@ def _drive(p: Cones, c: Cuts, value, limit):
 def _keep(c: Cuts, k):
     """Makes the driven row in slot k, which holds already, active if it is independent."""
     y = np.empty(k + 1)
-    rate = _dot(c.rows[k], c.rows[k])
+    rate = dot(c.rows[k], c.rows[k])
     for s in range(k):
-        y[s] = _dot(c.rows[s], c.rows[k])
+        y[s] = dot(c.rows[s], c.rows[k])
     cholesky.forward(c.factor, k, y)
     for s in range(k):
         rate -= y[s] * y[s]

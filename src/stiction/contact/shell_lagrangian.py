@@ -31,6 +31,7 @@ import numpy as np
 from stiction.contact.cones import Cones
 from stiction.kernels import cholesky
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 from stiction.status import Code
 
 SIGMA = 1e2
@@ -83,20 +84,12 @@ def new_state(p: Cones):
 
 
 @kernel
-def _dot(a, b):
-    total = 0.0
-    for k in range(a.shape[0]):
-        total += a[k] * b[k]
-    return total
-
-
-@kernel
 def _velocities(p: Cones, v, a, slip):
     for i in range(a.shape[0]):
-        a[i] = p.free_normal[i] + _dot(p.normal[i], v)
+        a[i] = p.free_normal[i] + dot(p.normal[i], v)
     for u in range(slip.shape[0]):
-        slip[u, 0] = p.free[u, 0] + _dot(p.rows[u, 0], v)
-        slip[u, 1] = p.free[u, 1] + _dot(p.rows[u, 1], v)
+        slip[u, 0] = p.free[u, 0] + dot(p.rows[u, 0], v)
+        slip[u, 1] = p.free[u, 1] + dot(p.rows[u, 1], v)
 
 
 @kernel
@@ -222,7 +215,7 @@ def _minimize(p: Cones, s: State, sigma):
     """Newton's method on one round's function, from s.v; returns its steps."""
     r = s.v.shape[0]
     _velocities(p, s.v, s.a, s.slip)
-    value = 0.5 * _dot(s.v, s.v) + _project_all(p, s, sigma) / (2.0 * sigma)
+    value = 0.5 * dot(s.v, s.v) + _project_all(p, s, sigma) / (2.0 * sigma)
     before = np.inf
     for steps in range(STEPS):
         _push(p, s.next_theta, s.next_phi, s.gradient)
@@ -239,14 +232,14 @@ def _minimize(p: Cones, s: State, sigma):
             s.step[k] = -s.gradient[k]
         cholesky.forward(s.hessian, r, s.step)
         cholesky.backward(s.hessian, r, s.step)
-        slope = _dot(s.step, s.gradient)
+        slope = dot(s.step, s.gradient)
         length = 1.0
         s.trial[:] = s.v
         while True:
             for k in range(r):
                 s.v[k] = s.trial[k] + length * s.step[k]
             _velocities(p, s.v, s.a, s.slip)
-            new = 0.5 * _dot(s.v, s.v) + _project_all(p, s, sigma) / (2.0 * sigma)
+            new = 0.5 * dot(s.v, s.v) + _project_all(p, s, sigma) / (2.0 * sigma)
             # Below rounding of the values their difference says nothing: the step is taken.
             if new <= value + 1e-4 * length * slope + 1e-14 * abs(value) or length < 1e-6:
                 break

@@ -15,6 +15,10 @@ from stiction.status import Status
 Array = NDArray[np.float64]
 
 
+STILL = 1e-9
+"""Slip relative to the problem's own speeds below which a pressed contact sticks."""
+
+
 class Mode(IntEnum):
     """What a contact does during the step."""
 

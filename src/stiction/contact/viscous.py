@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from stiction.contact import validation as check
 from stiction.contact import whitening
 from stiction.contact.arrays import Array, Arrays, Whitened
-from stiction.contact.drumwright import Indices, States, dot
+from stiction.contact.drumwright import Indices, States
 from stiction.contact.frictionless import (
     Answer,
     add,
@@ -48,6 +48,7 @@ from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.errors import InvalidInput
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import dot
 
 REFINEMENTS = 2
 """Each wins as many digits as h mu_v T T' leaves of sixteen: two hold to 1e10."""
