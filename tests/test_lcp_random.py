@@ -72,7 +72,7 @@ def test_answers_agree_with_enumeration(family):
 @pytest.mark.long
 @pytest.mark.parametrize("family", lcp_problems.ALL, ids=lambda f: f.__name__)
 def test_a_hundred_thousand_answers_agree_with_enumeration(family):
-    check(family, seed=2, count=2_000 if family is lcp_problems.integer_any else 17_000)
+    check(family, seed=2, count=200 if family is lcp_problems.integer_any else 17_000)
 
 
 @pytest.mark.parametrize("method", lcp.METHODS)

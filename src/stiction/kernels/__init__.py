@@ -1,5 +1,5 @@
-"""Compiled building blocks, and the decorator that compiles them."""
+"""Compiled building blocks, and the decorators that compile them."""
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "leaf"]

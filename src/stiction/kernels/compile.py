@@ -1,4 +1,4 @@
-"""`kernel`, the one Numba decorator, and where its compiled code is kept.
+"""`kernel` and `leaf`, the one way to Numba, and where its compiled code is kept.
 
 Numba keys a cached function by the function's own file. A kernel holds its callees'
 machine code and the constants it read, wherever they stand, so after an edit in another
@@ -52,6 +52,15 @@ def kernel(function: F) -> F:
 
     Division by zero gives inf or nan, as in NumPy: raising costs a branch per division.
     """
+    return _compiled(function, inlined=False)
+
+
+def leaf(function: F) -> F:
+    """A `kernel` of a few lines that its callers take in whole: a call would cost as much."""
+    return _compiled(function, inlined=True)
+
+
+def _compiled(function: F, *, inlined: bool) -> F:
     if function.__module__.startswith(tuple(f"stiction.{part}" for part in NO_KERNELS)):
         raise ImportError(f"{function.__module__} may not hold kernels: it is not in their hash")
     directory = cache_directory()
@@ -62,7 +71,11 @@ def kernel(function: F) -> F:
         _config.CACHE_DIR = str(directory or "")
         try:
             compiled: Any = numba.njit(
-                cache=directory is not None, nogil=True, fastmath=False, **_OPTIONS
+                cache=directory is not None,
+                nogil=True,
+                fastmath=False,
+                forceinline=inlined,
+                **_OPTIONS,
             )(function)
         finally:
             _config.CACHE_DIR = before

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import leaf
 
 Array = NDArray[np.float64]
 
 
-@kernel
+@leaf
 def dot(a: Array, b: Array) -> float:
     """a . b"""
     n = a.shape[0]
@@ -29,7 +29,7 @@ def dot(a: Array, b: Array) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@kernel
+@leaf
 def row_dot(rows: Array, i: int, b: Array) -> float:
     """rows[i] . b"""
     n = b.shape[0]
@@ -44,7 +44,7 @@ def row_dot(rows: Array, i: int, b: Array) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@kernel
+@leaf
 def rows_dot(a: Array, i: int, b: Array, j: int, n: int) -> float:
     """a[i] . b[j] over their first n entries."""
     s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
