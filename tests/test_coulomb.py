@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from siconos import friction_files, read_friction
 
 from stiction.contact import Certificate, ContactProblem, Mode
 from stiction.contact.coulomb import SOLVERS, Coulomb
@@ -185,6 +186,17 @@ def test_the_four_solvers_of_the_polygon_agree_in_residual(solver, name, shape):
         solution = model.solve(family(name, shape, rng).problem())
         assert solution.status == "solved"
         assert solution.rungs == (solver,)
+
+
+@friction_files
+def test_siconos_problem_is_solved_on_the_exact_cone(path):
+    data = read_friction(path)
+    problem = ContactProblem.from_delassus(
+        data.W, data.q, friction=data.mu, dimension=data.dimension
+    )
+    solution = Coulomb().solve(problem)
+    assert solution.status == "solved"
+    assert solution.certificate.worst <= 1e-8
 
 
 def test_warm_start_repeats_the_answer_without_pivots():
