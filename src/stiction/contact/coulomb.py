@@ -3,7 +3,7 @@
 The exact cone: pivoting finds the modes, Newton's method finds the circle. Lloyd's reduced
 method solves the problem with four facets, Newton's method starts there; if it does not
 converge the facets of each unit are turned so that one points along phi - s, what the law
-would project, and both are repeated.
+would project, then doubled as well, and both are repeated.
 
 The ladder, climbed until a certificate passes (`rungs` of the solution names the last ones):
 

@@ -248,7 +248,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
                     slip1 = free[u, 1] + _dot_unit(rows, u, 1, v)
                     slip = np.sqrt(slip0 * slip0 + slip1 * slip1)
                     weight = 1.0 + ((n + 2 * u + 1) * GOLDEN) % 1.0
-                    cover_s[u] = weight * max(1.0, 1.5 * slip / z0)
+                    cover_s[u] = weight * max(1.0, 1.5 * slip / max(z0, 1e-15))
                     cover_g[u] = 1.0 + ((n + 2 * u + 2) * GOLDEN) % 1.0
         # Unknowns and rows of the reduced system.
         m = 0
@@ -474,8 +474,9 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         best = -1
         steepest = 0.0
         step = 0.0
+        # Ratios are compared as ratios: rounding keeps their order, so that one is always found.
         for k in range(seen):
-            if slope[k] < floor and value[k] <= bound * -slope[k]:
+            if slope[k] < floor and max(value[k], 0.0) / -slope[k] <= bound:
                 if k == 0:
                     best = 0
                     step = max(value[0], 0.0) / -slope[0]
@@ -488,7 +489,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         if best != 0:
             for i in range(n):
                 blocks = nu_d[i] < min(steepest, floor) and state_n[i] == W
-                if blocks and nu_v[i] <= bound * -nu_d[i]:
+                if blocks and max(nu_v[i], 0.0) / -nu_d[i] <= bound:
                     parting = i
                     steepest = nu_d[i]
                     step = max(nu_v[i], 0.0) / -steepest
@@ -508,6 +509,8 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         z0 += step * dz0
         for a in range(r):
             v[a] += step * dv[a]
+        if best < 0 and parting < 0:
+            return Code.ERROR, pivots  # values that are not numbers
         if parting >= 0:
             kind, at, facet, entering_w = 0, parting, -1, False
         else:

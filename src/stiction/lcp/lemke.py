@@ -186,8 +186,9 @@ def blocking_row(b, floor, slack):
     best = -1
     size = 0.0
     step = np.inf
+    # Ratios are compared as ratios: rounding keeps their order, so that one is always found.
     for s in range(k):
-        if dx[s] < -floor and x[s] <= limit * -dx[s]:
+        if dx[s] < -floor and max(x[s], 0.0) / -dx[s] <= limit:
             if cols[s] == n:
                 return n, max(x[s], 0.0) / -dx[s]
             if -dx[s] > size:
@@ -195,7 +196,7 @@ def blocking_row(b, floor, slack):
                 best = cols[s]
                 step = max(x[s], 0.0) / size
     for i in range(n):
-        if dw[i] < -floor and w[i] <= limit * -dw[i] and -dw[i] > size:
+        if dw[i] < -floor and -dw[i] > size and max(w[i], 0.0) / -dw[i] <= limit:
             size = -dw[i]
             best = n + 1 + i
             step = max(w[i], 0.0) / size

@@ -150,12 +150,12 @@ def _candidates(b, floor, epsilon, found, steps, pivots):
         return -1
     count = 0
     for s in range(b.size[0]):
-        if b.dx[s] < -floor and b.x[s] <= limit * -b.dx[s]:
+        if b.dx[s] < -floor and b.x[s] / -b.dx[s] <= limit:
             pivot = np.inf if b.cols[s] == n else -b.dx[s]
             _insert(found, steps, pivots, count, b.cols[s], b.x[s] / -b.dx[s], pivot)
             count += 1
     for i in range(n):
-        if b.dw[i] < -floor and b.w[i] <= limit * -b.dw[i]:
+        if b.dw[i] < -floor and b.w[i] / -b.dw[i] <= limit:
             _insert(found, steps, pivots, count, n + 1 + i, b.w[i] / -b.dw[i], -b.dw[i])
             count += 1
     return count
