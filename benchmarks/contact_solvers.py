@@ -120,7 +120,7 @@ def warm_loop(cones, theta, phi, turn, repeats):
     taken = 0
     for _ in range(repeats):
         a, b = theta.copy(), phi.copy()
-        taken += newton(cones, a, b, 60, turn, np.int64(0))[1]
+        taken += newton(cones, a, b, 60, turn, np.int64(0), 1.0)[1]
     return taken
 
 

@@ -176,7 +176,7 @@ def _warm(
 ) -> Attempt:
     theta, phi = from_impulses(cones, problem.arrays.box_limit, *guess)
     turn = np.zeros(len(phi))
-    residual, _ = newton(cones, theta, phi, STEPS, turn, facets)
+    residual, _ = newton(cones, theta, phi, STEPS, turn, facets, 1.0)
     return theta, phi, Code.SOLVED if residual <= CONVERGED else Code.ERROR, 0
 
 
@@ -200,7 +200,7 @@ def _polygon(cones: Cones, facets: int, solver: Solver, limit: int) -> Attempt:
     else:
         theta, phi, code, pivots = _assembled(cones, spread, solver)
     if facets == 0:
-        residual, _ = newton(cones, theta, phi, STEPS, turn, 0)
+        residual, _ = newton(cones, theta, phi, STEPS, turn, 0, 1.0)
         code = Code.SOLVED if residual <= CONVERGED else Code.ERROR
     return theta, phi, code, pivots
 

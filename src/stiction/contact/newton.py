@@ -1,7 +1,7 @@
 """Newton's method on Coulomb's exact law: the circular cone, from a nearby answer.
 
-In the scaled problem (`cones.py`; unit rows, so that the step rho of the projections is one),
-with nu and s the velocities along normals and in friction planes, the laws are the zeros of
+In the scaled problem (`cones.py`; unit rows, so that the step rho of the projections is one at
+first), with nu and s the velocities along normals and in friction planes, the laws are the zeros of
 Alart and Curnier's functions
 
     theta_i - (theta_i - nu_i)_+                                    each contact
@@ -144,12 +144,12 @@ def residual(p: Cones, theta, phi, nu, slip, candidate, turn, facets):
 
 
 @kernel
-def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
-    """Equations phi = R y/|y| of a sliding unit, y = phi - slip: fills rows e, e+1 of H (their
+def _slide_rows(p: Cones, u, theta, phi, nu, slip, rho, H, E, F, e):
+    """Equations phi = R y/|y| of a sliding unit, y = phi - rho slip: fills rows e, e+1 of H (their
     action through velocities), E (on phi0, phi1, theta_p directly), F (values)."""
     i = p.parent[u]
-    y0 = phi[u, 0] - slip[u, 0]
-    y1 = phi[u, 1] - slip[u, 1]
+    y0 = phi[u, 0] - rho * slip[u, 0]
+    y1 = phi[u, 1] - rho * slip[u, 1]
     size = np.sqrt(y0 * y0 + y1 * y1)
     y0 /= size
     y1 /= size
@@ -157,7 +157,7 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
     radius = p.limit[u]
     if i >= 0:
         mu = p.mu[u]
-        radius += mu * max(theta[i] - nu[i], 0.0)
+        radius += mu * max(theta[i] - rho * nu[i], 0.0)
     c = 0.0 if p.flat[u] else radius / size
     # Projector off the sliding direction, times c.
     p00 = c * (1.0 - y0 * y0)
@@ -165,9 +165,9 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
     p11 = c * (1.0 - y1 * y1)
     rows, normal = p.rows, p.normal
     for a in range(rows.shape[2]):
-        H[e, a] = p00 * rows[u, 0, a] + p01 * rows[u, 1, a]
+        H[e, a] = rho * (p00 * rows[u, 0, a] + p01 * rows[u, 1, a])
         if i >= 0:
-            H[e, a] += mu * y0 * normal[i, a]
+            H[e, a] += rho * mu * y0 * normal[i, a]
     E[e, 0] = 1.0 - p00
     E[e, 1] = -p01
     E[e, 2] = -mu * y0
@@ -175,9 +175,9 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, H, E, F, e):
     if p.flat[u]:
         return
     for a in range(rows.shape[2]):
-        H[e + 1, a] = p01 * rows[u, 0, a] + p11 * rows[u, 1, a]
+        H[e + 1, a] = rho * (p01 * rows[u, 0, a] + p11 * rows[u, 1, a])
         if i >= 0:
-            H[e + 1, a] += mu * y1 * normal[i, a]
+            H[e + 1, a] += rho * mu * y1 * normal[i, a]
     E[e + 1, 0] = -p01
     E[e + 1, 1] = 1.0 - p11
     E[e + 1, 2] = -mu * y1
@@ -268,14 +268,14 @@ def shortest_step(J, F, m, step, length, order):
 
 
 @kernel
-def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, names, H, E, F):
+def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, names, H, E, F):
     """Names the unknowns of the pressed contacts (kind, index, component) and fills their
     equations; returns how many."""
     m = 0
     normal, rows = p.normal, p.rows
     r = normal.shape[1]
     for i in range(theta.shape[0]):
-        if candidate[i] and theta[i] > nu[i]:
+        if candidate[i] and theta[i] > rho * nu[i]:
             names[m, 0] = 0
             names[m, 1] = i
             for a in range(r):
@@ -285,13 +285,13 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, names, H
             m += 1
     for u in range(phi.shape[0]):
         i = p.parent[u]
-        if i >= 0 and not (candidate[i] and theta[i] > nu[i]):
+        if i >= 0 and not (candidate[i] and theta[i] > rho * nu[i]):
             continue
         radius = p.limit[u]
         if i >= 0:
-            radius += p.mu[u] * (theta[i] - nu[i])
-        y0 = phi[u, 0] - slip[u, 0]
-        y1 = phi[u, 1] - slip[u, 1]
+            radius += p.mu[u] * (theta[i] - rho * nu[i])
+        y0 = phi[u, 0] - rho * slip[u, 0]
+        y1 = phi[u, 1] - rho * slip[u, 1]
         count = 1 if p.flat[u] else 2
         _, _, place = project(y0, y1, radius, p.flat[u], turn[u], facets)
         if place < 0:
@@ -305,7 +305,7 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, names, H
                 p, u, place, y0, y1, theta, phi, nu, slip, turn[u], facets, H, E, F, m
             )  # fmt: skip
         else:
-            _slide_rows(p, u, theta, phi, nu, slip, H, E, F, m)
+            _slide_rows(p, u, theta, phi, nu, slip, rho, H, E, F, m)
         for t in range(count):
             names[m, 0] = 1
             names[m, 1] = u
@@ -377,15 +377,15 @@ def _unknowns(p: Cones, candidate):
 
 
 @kernel
-def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, ws):
+def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, ws):
     """One Newton step on the candidates, in place."""
     m = _linearize(
-        p, theta, phi, nu, slip, candidate, turn, facets, ws.names, ws.H, ws.E, ws.F
+        p, theta, phi, nu, slip, candidate, turn, facets, rho, ws.names, ws.H, ws.E, ws.F
     )  # fmt: skip
     _jacobian(p, ws.names, m, ws.H, ws.E, ws.J)
     shortest_step(ws.J, ws.F, m, ws.step, ws.length, ws.order)
     for i in range(theta.shape[0]):
-        if candidate[i] and not theta[i] > nu[i]:
+        if candidate[i] and not theta[i] > rho * nu[i]:
             theta[i] = 0.0
             for u in range(p.first[i], p.first[i + 1]):
                 phi[u, 0] = 0.0
@@ -399,12 +399,13 @@ def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, ws):
 
 
 @kernel
-def newton(p: Cones, theta, phi, steps, turn, facets):
+def newton(p: Cones, theta, phi, steps, turn, facets, rho):
     """Moves theta (n,), phi (u, 2) to a zero of the laws; returns (residual, steps taken).
 
-    facets: 0 for discs, else corners of the polygons, the first at the angle turn[u]. The
-    residual is that of all contacts. theta and phi come out nonnegative and in their discs, at
-    the best point of the last candidate set.
+    facets: 0 for discs, else corners of the polygons, the first at the angle turn[u]. rho: the
+    step of the projections (of polygons: 1). The residual is that of all contacts, with rho 1.
+    theta and phi come out nonnegative and in their discs, at the best point of the last
+    candidate set.
     """
     n, r = p.normal.shape
     units = phi.shape[0]
@@ -426,7 +427,7 @@ def newton(p: Cones, theta, phi, steps, turn, facets):
         if need > ws.F.shape[0]:
             ws = _workspace(need + 6, r)
         while best > EXACT and taken < steps and stale < PATIENCE:
-            _take_step(p, theta, phi, nu, slip, candidate, turn, facets, ws)
+            _take_step(p, theta, phi, nu, slip, candidate, turn, facets, rho, ws)
             velocities(p, theta, phi, v, nu, slip)
             now = residual(p, theta, phi, nu, slip, candidate, turn, facets)
             taken += 1
