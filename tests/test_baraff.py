@@ -317,11 +317,8 @@ def test_it_agrees_with_itself_from_a_warm_start():
 def test_contacts_given_many_times_change_nothing(copies):
     arrays = single_body("face on surface", np.random.default_rng(5))
     once = Baraff().solve(arrays.problem())
-    many = ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
+    many = arrays.problem(
+        bound=0.0,
         normal=np.tile(arrays.normal, (copies, 1)),
         tangent=np.tile(arrays.tangent, (copies, 1, 1)),
         friction=np.tile(arrays.friction, copies),

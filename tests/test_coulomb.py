@@ -300,18 +300,13 @@ def test_permuted_contacts_and_a_turned_world_give_the_same_motion():
     angle = rng.uniform(0, 6, 16)
     c, s = np.cos(angle), np.sin(angle)
     spin = np.stack([np.stack([c, -s], 1), np.stack([s, c], 1)], 1)
-    mixed = ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
+    mixed = arrays.problem(
+        bound=0.0,
         normal=arrays.normal[order],
         tangent=np.einsum("iab,ibv->iav", spin, arrays.tangent)[order],
         friction=arrays.friction[order],
     )
     other = Coulomb().solve(mixed)
-    # The LCP's velocities are unique only up to what friction leaves open; the energy is a fair
-    # measure of whether the same motion was found.
     for solution in (plain, other):
         assert solution.status == "solved"
     assert_allclose(other.velocity, plain.velocity, atol=1e-7)

@@ -38,11 +38,7 @@ def name(model):
 
 def repeated(arrays, times):
     """The problem with every contact given `times` over."""
-    return ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
+    return arrays.problem(
         normal=np.tile(arrays.normal, (times, 1)),
         tangent=np.tile(arrays.tangent, (times, 1, 1)),
         friction=np.tile(arrays.friction, times),
@@ -417,14 +413,7 @@ def test_bounds_that_contradict_each_other_are_a_status_and_not_a_number(model):
 def test_no_slip_cannot_be_pushed_out_of_a_hole():
     arrays = peg(16, np.random.default_rng(8))
     assert NoSlip().solve(scaled(arrays).problem()).status is Status.SOLVED
-    pushed = ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
-        normal=arrays.normal,
-        tangent=arrays.tangent,
-        friction=arrays.friction,
+    pushed = arrays.problem(
         bound=0.1,
     )
     assert NoSlip().solve(pushed).status is Status.INFEASIBLE
@@ -442,14 +431,7 @@ def test_joints_that_depend_on_each_other_hold(model, seed):
     joint = rng.standard_normal((4, nv))
     joint[3] = joint[0] - 2.0 * joint[1]
     target = joint @ rng.standard_normal(nv) * 0.01 if isinstance(model, Frictionless) else 0.0
-    problem = ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
-        normal=arrays.normal,
-        tangent=arrays.tangent,
-        friction=arrays.friction,
+    problem = arrays.problem(
         joint=joint,
         joint_target=target,
     )

@@ -134,11 +134,8 @@ def test_many_facets_come_near_the_circle():
 def test_contacts_given_many_times_change_nothing(copies):
     arrays = single_body("block in corner", np.random.default_rng(4))
     once = DrumwrightShell().solve(arrays.problem())
-    many = ContactProblem(
-        mass=arrays.mass,
-        velocity=arrays.velocity,
-        force=arrays.force,
-        dt=arrays.dt,
+    many = arrays.problem(
+        bound=0.0,
         normal=np.tile(arrays.normal, (copies, 1)),
         tangent=np.tile(arrays.tangent, (copies, 1, 1)),
         friction=np.tile(arrays.friction, copies),

@@ -502,7 +502,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
             state_c[at] = W if entering_w else Z
         if best == 0:
             _read_impulses(
-                p, directions, B, m, names, step, value, slope, who, seen, theta, phi,
+                directions, step, value, slope, who, seen, theta, phi,
                 kind, at, facet, entering_w,
             )  # fmt: skip
             return Code.SOLVED, pivots
@@ -526,7 +526,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
 
 @kernel
 def _read_impulses(
-    p, directions, B, m, names, step, value, slope, who, seen, theta, phi,
+    directions, step, value, slope, who, seen, theta, phi,
     kind, at, facet, entering_w,
 ):  # fmt: skip
     """theta and phi after the last step, at which z0 is zero."""

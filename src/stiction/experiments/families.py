@@ -19,8 +19,8 @@ its symmetry is what makes these problems degenerate, hence hard.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,20 +68,15 @@ class ContactArrays:
     bound: Array
     """(nc,) least parting speed after the step [m/s]."""
 
-    def problem(self) -> ContactProblem:
-        """The same as a validated `stiction.ContactProblem`."""
+    def problem(self, **changes: Any) -> ContactProblem:
+        """The same as a validated `stiction.ContactProblem`; `changes` are arguments of its
+        constructor that replace arrays of this, or add to them."""
         from stiction.contact import ContactProblem
 
-        return ContactProblem(
-            mass=self.mass,
-            velocity=self.velocity,
-            force=self.force,
-            dt=self.dt,
-            normal=self.normal,
-            tangent=self.tangent,
-            friction=self.friction,
-            bound=self.bound,
-        )
+        arrays = {
+            field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"
+        }
+        return ContactProblem(**{**arrays, **changes})
 
 
 def scaled(arrays: ContactArrays, momentum: float = 1.0, mass: float = 1.0) -> ContactArrays:
