@@ -22,6 +22,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
 
-NO_KERNELS = ("record", "experiments", "view", "cli")
+NO_KERNELS = ("scenes", "record", "experiments", "view", "cli")
 """Parts that may not hold kernels: an edit there need not compile everything again."""
 
 KEPT = 3
@@ -96,8 +97,9 @@ def cache_directory() -> Path | None:
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """16 hex digits that change with any source a kernel can reach, or with Numba."""
-    digest = hashlib.sha256(numba.__version__.encode())
+    """16 hex digits that change with any source a kernel can reach, with Numba, or with MuJoCo,
+    the layout of whose structures kernels hold as constants."""
+    digest = hashlib.sha256(f"{numba.__version__} {version('mujoco')}".encode())
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package)
         if name.parts[0].removesuffix(".py") not in NO_KERNELS:
