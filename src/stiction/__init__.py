@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stiction import lcp as lcp
+    from stiction import scenes as scenes
     from stiction.contact import Baraff as Baraff
     from stiction.contact import Certificate as Certificate
     from stiction.contact import ContactModel as ContactModel
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
     from stiction.errors import InvalidInput as InvalidInput
     from stiction.errors import SolveFailed as SolveFailed
     from stiction.errors import StictionError as StictionError
+    from stiction.simulate import Report as Report
+    from stiction.simulate import Simulator as Simulator
+    from stiction.simulate import Statistics as Statistics
+    from stiction.simulate import TimeStepping as TimeStepping
+    from stiction.simulate import step as step
     from stiction.status import Status as Status
 
 __version__ = "0.1.0.dev0"
 
-_PARTS = ("lcp",)
+_PARTS = ("lcp", "scenes")
 _HOMES = {
     "stiction.contact": (
         "Baraff",
@@ -46,6 +52,7 @@ _HOMES = {
         "certify",
     ),
     "stiction.errors": ("InvalidInput", "SolveFailed", "StictionError"),
+    "stiction.simulate": ("Report", "Simulator", "Statistics", "TimeStepping", "step"),
     "stiction.status": ("Status",),
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}

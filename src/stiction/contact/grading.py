@@ -57,13 +57,13 @@ def new_table() -> Table:
 
 
 @kernel
-def _ratio(size: float, scale: float) -> float:
+def ratio(size: float, scale: float) -> float:
     """size / scale, where nothing over nothing is nothing."""
     return size / scale if size != 0.0 else 0.0
 
 
 @kernel
-def _note(table: Table, entry: int, value: float, scaled: float, index: int) -> None:
+def note(table: Table, entry: int, value: float, scaled: float, index: int) -> None:
     """Enters a violation; what is not a number counts as infinite."""
     if value != value or scaled != scaled:
         value = np.inf
@@ -165,7 +165,7 @@ def _endless(x: float, y: float, z0: float, z1: float, t0: float, t1: float) -> 
 
 
 @kernel
-def _grade_friction(
+def grade_friction(
     table: Table,
     i: int,
     law: int,
@@ -192,31 +192,31 @@ def _grade_friction(
         or (mu == 0.0 and law != Law.VISCOUS)
         or (ahead and (law == Law.NO_SLIP or law == Law.VISCOUS))
     ):
-        _note(table, Entry.CONE, force, _ratio(force * inverse, scale), i)
+        note(table, Entry.CONE, force, ratio(force * inverse, scale), i)
         return
     if law == Law.NO_SLIP:
-        _note(table, Entry.FRICTION, slip, _ratio(slip, scale), i)
+        note(table, Entry.FRICTION, slip, ratio(slip, scale), i)
         return
     if law == Law.VISCOUS:
         off = np.hypot(f_0 + drag * v_0, f_1 + drag * v_1)
-        _note(table, Entry.FRICTION, off, _ratio(off * inverse, scale * (1 + drag * inverse)), i)
+        note(table, Entry.FRICTION, off, ratio(off * inverse, scale * (1 + drag * inverse)), i)
         return
     if mu < np.inf:
         over = max(0.0, _gauge(f_0, f_1, facets) - mu * max(f_n, 0.0))
-        _note(table, Entry.CONE, over, _ratio(over * inverse, scale * max(1.0, mu)), i)
+        note(table, Entry.CONE, over, ratio(over * inverse, scale * max(1.0, mu)), i)
     if law == Law.CONVEX:
         return
-    x = _ratio(f_n * inverse, scale)
-    z0, z1 = _ratio(f_0 * inverse, scale), _ratio(f_1 * inverse, scale)
-    t0, t1 = _ratio(v_0, scale), _ratio(v_1, scale)
+    x = ratio(f_n * inverse, scale)
+    z0, z1 = ratio(f_0 * inverse, scale), ratio(f_1 * inverse, scale)
+    t0, t1 = ratio(v_0, scale), ratio(v_1, scale)
     power = f_0 * v_0 + f_1 * v_1
     if mu < np.inf:
         lost = abs(mu * f_n * _support(-v_0, -v_1, facets) + power)
         off = _coulomb(x, z0, z1, t0, t1, mu, facets)
     else:
         lost = (abs(f_n) + force) * slip + power
-        off = _endless(x, _ratio(parting, scale), z0, z1, t0, t1)
-    _note(table, Entry.FRICTION, lost, off, i)
+        off = _endless(x, ratio(parting, scale), z0, z1, t0, t1)
+    note(table, Entry.FRICTION, lost, off, i)
 
 
 @kernel
@@ -236,19 +236,19 @@ def grade_contacts(
     for i in range(f_n.shape[0]):
         scale = scales.contact[i]
         parting = u_n[i] - arrays.bound[i]
-        x = _ratio(f_n[i] * scales.inverse_normal[i], scale)
-        y = _ratio(parting, scale)
-        _note(table, Entry.PENETRATION, max(0.0, -parting), max(0.0, -y), i)
-        _note(table, Entry.ADHESION, max(0.0, -f_n[i]), max(0.0, -x), i)
+        x = ratio(f_n[i] * scales.inverse_normal[i], scale)
+        y = ratio(parting, scale)
+        note(table, Entry.PENETRATION, max(0.0, -parting), max(0.0, -y), i)
+        note(table, Entry.ADHESION, max(0.0, -f_n[i]), max(0.0, -x), i)
         if law != Law.CONVEX:
-            _note(
+            note(
                 table,
                 Entry.COMPLEMENTARITY,
                 abs(f_n[i] * parting),
                 max(0.0, min(x, y)),
                 i,
             )
-        _grade_friction(
+        grade_friction(
             table,
             i,
             law,
@@ -268,20 +268,21 @@ def grade_contacts(
 
 
 @kernel
-def _grade_box(
+def grade_box(
     table: Table, i: int, limit: float, f: float, u: float, scale: float, inverse: float
 ) -> None:
+    """The law of box row i: impulse f within the limit, and at it against the speed u."""
     over = max(0.0, abs(f) - limit)
-    x, y = _ratio(f * inverse, scale), _ratio(u, scale)
-    _note(table, Entry.BOX_LIMIT, over, _ratio(over * inverse, scale), i)
+    x, y = ratio(f * inverse, scale), ratio(u, scale)
+    note(table, Entry.BOX_LIMIT, over, ratio(over * inverse, scale), i)
     if limit < np.inf:
-        edge = _ratio(limit * inverse, scale)
+        edge = ratio(limit * inverse, scale)
         lost = abs(limit * abs(u) + f * u)
         off = abs(x - min(max(x - y, -edge), edge))
     else:
         lost = 2.0 * abs(f * u)
         off = abs(y)
-    _note(table, Entry.BOX_FRICTION, lost, off, i)
+    note(table, Entry.BOX_FRICTION, lost, off, i)
 
 
 @kernel
@@ -322,16 +323,16 @@ def grade(
             _take(residual, across, 2 * i + k, f_t[i, k])
     for i in range(f_j.shape[0]):
         off = abs(row_dot(joint, i, v) - arrays.joint_target[i])
-        _note(table, Entry.JOINT, off, _ratio(off, scales.joint[i]), i)
+        note(table, Entry.JOINT, off, ratio(off, scales.joint[i]), i)
         _take(residual, joint, i, f_j[i])
     for i in range(f_b.shape[0]):
         u = row_dot(box, i, v)
         limit = arrays.box_limit[i]
-        _grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
+        grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
         _take(residual, box, i, f_b[i])
     for j in range(nv):
         off = abs(residual[j])
-        _note(table, Entry.DYNAMICS, off, _ratio(off, scales.momentum[j]), j)
+        note(table, Entry.DYNAMICS, off, ratio(off, scales.momentum[j]), j)
     grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
     return table
 
@@ -362,6 +363,6 @@ def grade_delassus(
             f[dimension * i + 1 + k] = f_t[i, k]
     for i in range(n):
         off = abs(u[i] - arrays.velocity[i] - row_dot(delassus, i, f))
-        _note(table, Entry.DYNAMICS, off, _ratio(off, scales.momentum[i]), i)
+        note(table, Entry.DYNAMICS, off, ratio(off, scales.momentum[i]), i)
     grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
     return table

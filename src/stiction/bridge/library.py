@@ -1,0 +1,55 @@
+"""MuJoCo's C functions, callable from kernels.
+
+An error inside MuJoCo ends the process when it is called from compiled code, so whatever it
+would refuse is checked beforehand (`validation.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding
+import mujoco
+from numba import types
+
+from stiction.errors import StictionError
+
+
+def _load() -> None:
+    """Makes the symbols of the library that the binding uses known to compiled code."""
+    folder = Path(mujoco.__file__).parent
+    for pattern in ("libmujoco*.so*", "libmujoco*.dylib", "mujoco.dll"):
+        for path in sorted(folder.glob(pattern)):
+            ctypes.CDLL(str(path))
+            llvmlite.binding.load_library_permanently(str(path))
+            return
+    raise StictionError(f"no MuJoCo library was found beside {folder.name}/__init__.py")
+
+
+_load()
+
+_two = types.void(types.intp, types.intp)
+_three = types.void(types.intp, types.intp, types.intc)
+
+fwd_kinematics: Any = types.ExternalFunction("mj_fwdKinematics", _two)
+com_vel: Any = types.ExternalFunction("mj_comVel", _two)
+make_mass: Any = types.ExternalFunction("mj_makeM", _two)
+factor_mass: Any = types.ExternalFunction("mj_factorM", _two)
+collide: Any = types.ExternalFunction("mj_collision", _two)
+make_constraint: Any = types.ExternalFunction("mj_makeConstraint", _two)
+transmission: Any = types.ExternalFunction("mj_transmission", _two)
+fwd_velocity: Any = types.ExternalFunction("mj_fwdVelocity", _two)
+fwd_actuation: Any = types.ExternalFunction("mj_fwdActuation", _two)
+fwd_acceleration: Any = types.ExternalFunction("mj_fwdAcceleration", _two)
+smooth_derivatives: Any = types.ExternalFunction("mjd_smooth_vel", _three)
+sensor_pos: Any = types.ExternalFunction("mj_sensorPos", _two)
+sensor_vel: Any = types.ExternalFunction("mj_sensorVel", _two)
+sensor_acc: Any = types.ExternalFunction("mj_sensorAcc", _two)
+energy_pos: Any = types.ExternalFunction("mj_energyPos", _two)
+energy_vel: Any = types.ExternalFunction("mj_energyVel", _two)
+euler: Any = types.ExternalFunction("mj_Euler", _two)
+integrate_pos: Any = types.ExternalFunction(
+    "mj_integratePos", types.void(types.intp, types.intp, types.intp, types.double)
+)

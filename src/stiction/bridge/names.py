@@ -1,0 +1,29 @@
+"""What things in a model are called, for messages and reports."""
+
+from __future__ import annotations
+
+import mujoco
+
+
+def name_of(model: mujoco.MjModel, kind: str, index: int) -> str:
+    """`geom 'floor'`, or `geom 3` where it has no name; kind as in MJCF ("geom", "body", ...)."""
+    name = mujoco.mj_id2name(model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), index)
+    return f"{kind} {name!r}" if name else f"{kind} {index}"
+
+
+def body_of(model: mujoco.MjModel, geom: int) -> str:
+    """Name of the body that the geom belongs to; "world" for the world's."""
+    return model.body(int(model.geom_bodyid[geom])).name or f"body {model.geom_bodyid[geom]}"
+
+
+def joint_of_dof(model: mujoco.MjModel, dof: int) -> str:
+    """The joint that a degree of freedom belongs to, and the body that it moves."""
+    joint = int(model.dof_jntid[dof])
+    body = int(model.jnt_bodyid[joint])
+    return f"{name_of(model, 'joint', joint)} of {name_of(model, 'body', body)}"
+
+
+def joint_of_position(model: mujoco.MjModel, index: int) -> str:
+    """The joint whose coordinates include that entry of qpos."""
+    joint = max(j for j in range(model.njnt) if model.jnt_qposadr[j] <= index)
+    return name_of(model, "joint", joint)

@@ -1,0 +1,77 @@
+"""The simulator's own copy of a model: same bodies, options and margins that suit the stepper.
+
+The user's model is never written to. Its options (gravity, time step, flags) are followed at
+every call; what else is changed in it after the copy was made needs `OwnModel.refresh`.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+
+import mujoco
+
+from stiction.bridge.layout import check_layout, offset, size_of
+from stiction.bridge.validation import check_model
+
+_OPT = offset("mjModel", "opt")
+_OPT_SIZE = size_of("mjOption")
+_DISABLE, _ENABLE = mujoco.mjtDisableBit, mujoco.mjtEnableBit
+_OFF = (
+    int(_DISABLE.mjDSBL_ISLAND)  # nothing here reads MuJoCo's islands
+    | int(_DISABLE.mjDSBL_WARMSTART)
+    | int(_DISABLE.mjDSBL_EULERDAMP)  # damping is implicit in our own solve
+)
+_NEVER = int(_ENABLE.mjENBL_SLEEP) | int(_ENABLE.mjENBL_SPECULATIVE)
+
+
+class OwnModel:
+    """A copy of `source` for stepping; see the module's head."""
+
+    def __init__(self, source: mujoco.MjModel) -> None:
+        self.source = source
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Copies the source anew, as it is now."""
+        check_model(self.source)
+        self.model = copy.copy(self.source)
+        check_layout(self.model, mujoco.MjData(self.model))
+        self.model.geom_gap[:] = 0.0
+        self.model.pair_gap[:] = 0.0
+        self.address = int(self.model._address)
+        self._adopt_options()
+
+    def follow(self) -> bool:
+        """Takes the source's options over if they changed; whether they did."""
+        seen = ctypes.string_at(self.source._address + _OPT, _OPT_SIZE)
+        if seen == self._seen:
+            return False
+        check_model(self.source)
+        ctypes.memmove(self.address + _OPT, self.source._address + _OPT, _OPT_SIZE)
+        self._adopt_options()
+        return True
+
+    def _adopt_options(self) -> None:
+        self._seen = ctypes.string_at(self.source._address + _OPT, _OPT_SIZE)
+        opt = self.model.opt
+        opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+        opt.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+        opt.solver = mujoco.mjtSolver.mjSOL_CG  # the one that prepares nothing
+        opt.disableflags |= _OFF
+        opt.enableflags &= ~_NEVER
+
+    @property
+    def has_derivatives(self) -> bool:
+        """Whether smooth forces depend on velocity: damping, servos, fluids."""
+        m = self.model
+        flags = m.opt.disableflags
+        damped = not flags & _DISABLE.mjDSBL_DAMPER and any(
+            values.any()
+            for values in (
+                m.dof_damping, m.dof_dampingpoly, m.tendon_damping, m.tendon_dampingpoly
+            )
+        )  # fmt: skip
+        driven = bool(m.nu) and not flags & _DISABLE.mjDSBL_ACTUATION
+        fluid = bool(m.opt.density or m.opt.viscosity)
+        return bool(damped or driven or fluid)

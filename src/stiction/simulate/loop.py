@@ -1,0 +1,447 @@
+"""The step, and many of them, in compiled code: MuJoCo's own functions and our solve between them.
+
+    position    kinematics; margins for what the bodies may reach within the step; inertia,
+                collisions, constraint rows, transmissions
+    smooth      velocities, actuators, applied and passive forces, their derivatives
+    solve       rows to blocks, the proximal Newton method from the last step's impulses
+    certify     every law, from the blocks
+    advance     forces and sensors as MuJoCo leaves them; then v+, the overlap's correction at
+                position level, and MuJoCo's integration of activations and time
+
+`run` stops before a step changes anything where it cannot go on, and says why by `Stop`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from stiction.bridge import library as mj
+from stiction.bridge.clock import ticks
+from stiction.bridge.layout import (
+    flags,
+    integer,
+    number,
+    numbers,
+    offset,
+    pointer,
+    size_of,
+)
+from stiction.bridge.margins import set_margins
+from stiction.bridge.rows import (
+    Key,
+    Place,
+    count_blocks,
+    fold_equalities,
+    read_mass,
+    read_rows,
+    write_forces,
+)
+from stiction.contact.block_grading import Judge, grade_blocks, read_modes, set_scales
+from stiction.contact.blocks import (
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Kind,
+    inverse_inertias,
+    mass_times,
+    row_velocities,
+)
+from stiction.contact.grading import Law
+from stiction.contact.proximal import Base, solve_blocks
+from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.envelope import factor_symmetric, solve_symmetric
+from stiction.simulate.workspace import Count, Figure, Stage, Step, Total, unpack
+
+_NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
+    offset("mjModel", name) for name in ("nq", "nv", "na", "nu", "nbody", "nmocap")
+)
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_QPOS, _QVEL, _ACT, _CTRL, _QFRC, _XFRC, _MPOS, _MQUAT = (
+    offset("mjData", name)
+    for name in (
+        "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
+    )
+)  # fmt: skip
+_SMOOTH, _QACC, _CONSTRAINT = (
+    offset("mjData", name) for name in ("qfrc_smooth", "qacc", "qfrc_constraint")
+)
+_FLAGS = tuple(
+    offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
+)
+_NUMBER = offset("mjWarningStat", "number")
+_WARNING = offset("mjData", "warning")
+_STAT = size_of("mjWarningStat")
+_FULL_A = _WARNING + int(mujoco.mjtWarning.mjWARN_CONTACTFULL) * _STAT + _NUMBER
+_FULL_B = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _STAT + _NUMBER
+
+CAUTIOUS = 0.2
+"""Share of a deep overlap that one step takes back."""
+
+
+class Stop(IntEnum):
+    """Why `run` returned."""
+
+    DONE = 0
+    NOT_FINITE = 1
+    """State, controls or applied forces hold what is no number."""
+    ARENA = 2
+    """MuJoCo's arena was full: contacts or rows were dropped."""
+    ROOM = 3
+    """More blocks or entries than the workspace has room for."""
+    MASS = 4
+    """The inertia, with its derivatives, is not positive definite."""
+    UNSOLVED = 5
+    """The compiled solve did not pass its certificate, or was not asked for; blocks, mass and
+    free velocity are those of the step."""
+
+
+class Config(NamedTuple):
+    """How to step, fixed for a call."""
+
+    law: np.int64
+    """A `Law`, or -1 where another solver is to answer every step."""
+    facets: np.int64
+    rigid: bool
+    derivatives: bool
+    """Whether smooth forces depend on velocity, so that qDeriv is needed."""
+    sensors: bool
+    energy: bool
+    warm: bool
+    viscosity: float
+    tolerance: float
+    touch: float
+    """Gap that counts as none [m]."""
+    slack: float
+    """Overlap that is left alone [m]."""
+    shallow: float
+    """Overlap that one step pushes out whole [m]."""
+
+
+@leaf
+def _is_finite(address, n):
+    values = numbers(address, n)
+    total = 0.0
+    for k in range(n):
+        total += values[k] * 0.0
+    return total == 0.0
+
+
+@kernel
+def _inputs_are_finite(m, d):
+    nv = pointer(m + _NV)
+    return (
+        _is_finite(pointer(d + _QPOS), pointer(m + _NQ))
+        and _is_finite(pointer(d + _QVEL), nv)
+        and _is_finite(pointer(d + _ACT), pointer(m + _NA))
+        and _is_finite(pointer(d + _CTRL), pointer(m + _NU))
+        and _is_finite(pointer(d + _QFRC), nv)
+        and _is_finite(pointer(d + _XFRC), 6 * pointer(m + _NBODY))
+        and _is_finite(pointer(d + _MPOS), 3 * pointer(m + _NMOCAP))
+        and _is_finite(pointer(d + _MQUAT), 4 * pointer(m + _NMOCAP))
+    )
+
+
+@leaf
+def _full(d):
+    return integer(d + _FULL_A) + integer(d + _FULL_B)
+
+
+@kernel
+def _position(m, d, config: Config):
+    """MuJoCo's position stage, with margins for this step; whether all contacts found room."""
+    for flag in _FLAGS:
+        flags(d + flag, 1)[0] = 0
+    before = _full(d)
+    mj.fwd_kinematics(m, d)
+    mj.com_vel(m, d)
+    set_margins(m, d)
+    mj.make_mass(m, d)
+    mj.factor_mass(m, d)
+    mj.collide(m, d)
+    mj.make_constraint(m, d)
+    mj.transmission(m, d)
+    if config.sensors:
+        mj.sensor_pos(m, d)
+    if config.energy:
+        mj.energy_pos(m, d)
+    return _full(d) == before
+
+
+@kernel
+def _smooth(m, d, config: Config):
+    mj.fwd_velocity(m, d)
+    if config.sensors:
+        mj.sensor_vel(m, d)
+    if config.energy:
+        mj.energy_vel(m, d)
+    mj.fwd_actuation(m, d)
+    mj.fwd_acceleration(m, d)
+    if config.derivatives:
+        mj.smooth_derivatives(m, d, 0)
+
+
+@kernel
+def _guess(step: Step, count, f):
+    """Impulses of the last step's blocks for this step's: the nearest one of the same pair."""
+    key, place, old_key, old_place, old_f = (
+        step.key, step.place, step.old_key, step.old_place, step.old_f,
+    )  # fmt: skip
+    old = step.counts[Count.OLD]
+    at = 0
+    for i in range(count):
+        for r in range(ROWS):
+            f[i, r] = 0.0
+        if old == 0:
+            continue
+        # Blocks come in much the same order as before: search from where the last one was.
+        found = -1
+        for k in range(old):
+            j = at + k if at + k < old else at + k - old
+            if old_key[j, 0] == key[i, 0] and old_key[j, 1] == key[i, 1]:
+                found = j
+                break
+        if found < 0:
+            continue
+        at = found
+        if key[i, Key.INDEX] >= 0:
+            near = np.inf
+            j = found
+            while j < old and old_key[j, 0] == key[i, 0] and old_key[j, 1] == key[i, 1]:
+                apart = 0.0
+                for k in range(Place.X, Place.Z + 1):
+                    apart += (old_place[j, k] - place[i, k]) ** 2
+                if apart < near:
+                    near = apart
+                    found = j
+                j += 1
+        for r in range(ROWS):
+            f[i, r] = old_f[found, r]
+
+
+@kernel
+def _remember(step: Step, count, f):
+    for i in range(count):
+        for k in range(step.key.shape[1]):
+            step.old_key[i, k] = step.key[i, k]
+        for k in range(step.place.shape[1]):
+            step.old_place[i, k] = step.place[i, k]
+        for r in range(ROWS):
+            step.old_f[i, r] = f[i, r]
+    step.counts[Count.OLD] = count
+
+
+@kernel
+def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
+    """Mass, momentum, blocks and their inverse inertias, the factored mass, the free velocity."""
+    nv = b.first.shape[0]
+    dt = number(m + _TIMESTEP)
+    room, entries = count_blocks(d, config.rigid)
+    if room > b.head.shape[0] or entries > b.value.shape[0]:
+        step.counts[Count.NEED_BLOCKS] = room
+        step.counts[Count.NEED_ENTRIES] = entries
+        return Stop.ROOM
+    read_mass(m, d, b, config.derivatives)
+    qvel, force = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _SMOOTH), nv)
+    for j in range(nv):
+        b.velocity[j] = qvel[j]
+        b.push[j] = dt * force[j]
+    if not config.rigid:
+        fold_equalities(m, d, b)
+    count = read_rows(m, d, b, config.rigid, config.viscosity, config.touch, step.key, step.place)
+    step.counts[Count.BLOCKS] = count
+    for j in range(nv):
+        for k in range(b.first[j], j + 1):
+            step.factor[j, k] = b.mass[j, k]
+    if factor_symmetric(step.factor, b.first) >= 0:
+        return Stop.MASS
+    for j in range(nv):
+        step.v_free[j] = b.push[j]
+    solve_symmetric(step.factor, b.first, step.v_free)
+    for j in range(nv):
+        step.v_free[j] += b.velocity[j]
+    inverse_inertias(b, count, step.factor, work, weight)
+    return Stop.DONE
+
+
+@kernel
+def _energy(b: Blocks, v, work):
+    """Kinetic energy of v [J]."""
+    mass_times(b, v, work)
+    total = 0.0
+    for j in range(v.shape[0]):
+        total += 0.5 * v[j] * work[j]
+    return total
+
+
+@kernel
+def _push_out(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
+    """base.v := velocity that takes overlap back when added to v+ for the positions alone; base.u
+    comes with the speeds of v+.
+
+    The same blocks without friction, at rest, with the bounds that the gaps leave after v+.
+    """
+    count = step.counts[Count.BLOCKS]
+    nv = b.first.shape[0]
+    dt = number(m + _TIMESTEP)
+    deepest = 0.0
+    for i in range(count):
+        gap = step.place[i, Place.GAP]
+        kind = b.head[i, Head.KIND]
+        if kind == Kind.CONTACT:
+            deepest = max(deepest, -gap)
+        elif kind == Kind.HOLD:
+            deepest = max(deepest, abs(gap))
+    step.counts[Count.PROJECTED] = 0
+    step.figure[Figure.GAP] = -deepest
+    for j in range(nv):
+        base.v[j] = 0.0
+    if not deepest > config.slack:
+        return
+    share = 1.0 if deepest <= config.shallow else max(CAUTIOUS, config.shallow / deepest)
+    for i in range(count):
+        speed = base.u[i, 0] + b.data[i, Datum.BOUND]
+        gap = step.place[i, Place.GAP]
+        if b.head[i, Head.KIND] == Kind.BOX:
+            b.data[i, Datum.LIMIT] = 0.0
+            b.data[i, Datum.BOUND] = 0.0
+        elif b.head[i, Head.KIND] == Kind.HOLD:
+            b.data[i, Datum.BOUND] = -share * gap / dt - speed
+        else:
+            b.data[i, Datum.BOUND] = -(gap if gap > 0.0 else share * gap) / dt - speed
+    for j in range(nv):
+        b.velocity[j] = 0.0
+        b.push[j] = 0.0
+        judge.work[0, j] = 0.0
+    smooth, circle = np.int64(Law.FRICTIONLESS), np.int64(0)
+    solve_blocks(b, count, smooth, circle, judge.work[0], step.factor, base, False)
+    # Bodies that are jammed cannot all be pushed out; what is nearest to it is kept if it moves
+    # nothing farther than the overlap is deep.
+    fine = True
+    row_velocities(b, count, base.v, base.u, base.size)
+    for i in range(count):
+        moved = base.u[i, 0] + b.data[i, Datum.BOUND]
+        fine = fine and abs(moved) * dt <= 4.0 * deepest + 4.0 * abs(b.data[i, Datum.BOUND]) * dt
+    if fine:
+        step.counts[Count.PROJECTED] = 1
+    else:
+        for j in range(nv):
+            base.v[j] = 0.0
+
+
+@kernel
+def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
+    """Writes forces and sensors of the solved step, and integrates it."""
+    count = step.counts[Count.BLOCKS]
+    nq, nv = pointer(m + _NQ), b.first.shape[0]
+    dt = number(m + _TIMESTEP)
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
+    qacc = numbers(pointer(d + _QACC), nv)
+    for j in range(nv):
+        step.v_plus[j] = base.v[j]
+        qacc[j] = (base.v[j] - qvel[j]) / dt
+    constraint = numbers(pointer(d + _CONSTRAINT), nv)
+    write_forces(
+        m, d, b, count, base.f, step.v_plus, step.key, step.place, config.rigid, constraint
+    )  # fmt: skip
+    _remember(step, count, base.f)
+    row_velocities(b, count, step.v_plus, base.u, base.size)
+    read_modes(b, count, base.u, base.f, judge, step.mode, step.slip)
+    step.figure[Figure.ENERGY] = _energy(b, step.v_plus, judge.work[0]) - _energy(
+        b, step.v_free, judge.work[0]
+    )
+    if config.sensors:
+        mj.sensor_acc(m, d)
+    _push_out(m, config, b, base, judge, step)
+    for k in range(nq):
+        step.qpos[k] = qpos[k]
+    mj.euler(m, d)  # activations and time; its positions would have rounded velocities
+    for k in range(nq):
+        qpos[k] = step.qpos[k]
+    for j in range(nv):
+        qvel[j] = step.v_plus[j]
+        base.v[j] += step.v_plus[j]
+    mj.integrate_pos(m, pointer(d + _QPOS), base.v.ctypes.data, dt)
+
+
+@kernel
+def _count_step(step: Step):
+    total, count, figure = step.total, step.counts, step.figure
+    count[Count.DONE] += 1
+    total[Total.STEPS] += 1
+    total[Total.CONTACTS] += count[Count.BLOCKS]
+    total[Total.ITERATIONS] += count[Count.ITERATIONS]
+    total[Total.FACTORIZATIONS] += count[Count.FACTORIZATIONS]
+    total[Total.WARM] += count[Count.ATTEMPTS] == 0
+    total[Total.PROJECTED] += count[Count.PROJECTED]
+    total[Total.WORST] = max(total[Total.WORST], figure[Figure.WORST])
+    total[Total.GAP] = min(total[Total.GAP], figure[Figure.GAP])
+    total[Total.ENERGY] = max(total[Total.ENERGY], figure[Figure.ENERGY])
+    total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], count[Count.BLOCKS])
+    total[Total.MOST_ITERATIONS] = max(total[Total.MOST_ITERATIONS], count[Count.ITERATIONS])
+
+
+@kernel
+def run(m, d, nstep, solved, config: Config, address):
+    """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
+
+    solved: the first step's impulses and velocity are in the workspace already, put there
+    after this function had stopped with UNSOLVED; that step is only to be finished.
+    """
+    b, base, judge, step = unpack(address)
+    time = step.ticks
+    for taken in range(nstep):
+        if not (solved and taken == 0):
+            begun = ticks()
+            if not _inputs_are_finite(m, d):
+                return Stop.NOT_FINITE
+            if not _position(m, d, config):
+                return Stop.ARENA
+            now = ticks()
+            time[Stage.POSITION] += now - begun
+            begun = now
+            _smooth(m, d, config)
+            now = ticks()
+            time[Stage.SMOOTH] += now - begun
+            begun = now
+            stop = _prepare(m, d, config, b, step, judge.work[0], base.weight)
+            if stop != Stop.DONE:
+                return stop
+            count = step.counts[Count.BLOCKS]
+            warm = config.warm and step.counts[Count.OLD] > 0
+            _guess(step, count, base.f)
+            now = ticks()
+            time[Stage.ROWS] += now - begun
+            begun = now
+            if config.law < 0:
+                set_scales(b, step.v_free, judge)
+                return Stop.UNSOLVED
+            residual, iterations, factorizations, attempts = solve_blocks(
+                b, count, config.law, config.facets, step.v_free, step.factor, base, warm
+            )
+            step.figure[Figure.RESIDUAL] = residual
+            step.counts[Count.ITERATIONS] = iterations
+            step.counts[Count.FACTORIZATIONS] = factorizations
+            step.counts[Count.ATTEMPTS] = attempts
+            now = ticks()
+            time[Stage.SOLVE] += now - begun
+            begun = now
+            row_velocities(b, count, base.v, base.u, base.size)
+            worst = grade_blocks(
+                b, count, config.law, config.facets, config.tolerance, step.v_free,
+                base.weight, base.v, base.u, base.f, judge,
+            )  # fmt: skip
+            step.figure[Figure.WORST] = worst
+            now = ticks()
+            time[Stage.CERTIFY] += now - begun
+            if not worst <= config.tolerance:
+                return Stop.UNSOLVED
+        begun = ticks()
+        _advance(m, d, config, b, base, judge, step)
+        time[Stage.ADVANCE] += ticks() - begun
+        _count_step(step)
+    return Stop.DONE

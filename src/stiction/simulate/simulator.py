@@ -1,0 +1,383 @@
+"""`Simulator`: where `mujoco.mj_step(model, data)` stood, contact that sticks.
+
+A call runs compiled steps (`loop.py`) until they are done or one cannot be taken. A step whose
+certificate the compiled solver did not pass is handed to the contact model's own ladder of
+solvers, with the same problem as arrays, and finished with what that finds.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import validation
+from stiction.bridge.names import body_of, joint_of_dof
+from stiction.bridge.own_model import OwnModel
+from stiction.bridge.rows import Key
+from stiction.contact.block_problem import put_solution, to_problem
+from stiction.contact.blocks import Datum
+from stiction.contact.certificate import from_table
+from stiction.contact.coulomb import Coulomb
+from stiction.contact.frictionless import Frictionless
+from stiction.contact.grading import Law
+from stiction.contact.model import ContactModel
+from stiction.contact.no_slip import NoSlip
+from stiction.contact.problem import ContactProblem
+from stiction.contact.solution import ContactSolution
+from stiction.contact.viscous import Viscous
+from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.simulate.loop import Config, Stop, run
+from stiction.simulate.report import Report, Statistics
+from stiction.simulate.steppers import TimeStepping
+from stiction.simulate.workspace import Count, Figure, Stage, Total, Workspace
+from stiction.tolerances import RESIDUAL
+
+Array = NDArray[np.float64]
+Equality = Literal["soft", "rigid"]
+OnFailure = Literal["raise", "frictionless"]
+
+FRICTIONLESS = "without friction"
+"""The rung of a step that went on without friction."""
+
+SLACK = 1e-8
+"""Gap or overlap that counts as none, over the model's extent: below it lies what rounding and
+the collision routines leave."""
+
+SHALLOW = 1e-3
+"""Overlap that one step pushes out whole, over the model's extent."""
+
+
+class Simulator:
+    """Steps a MuJoCo model with exact contact.
+
+    model       its options are followed as they change; after other edits call `refresh`. It is
+                never written to.
+    contact     `Coulomb()` (default; mu from the model), `Coulomb(facets=d)`, `NoSlip()`,
+                `Viscous(...)`, `Frictionless()`, or any other contact model
+    stepper     `TimeStepping()`
+    equality    "soft": equality constraints are as soft as the model says; "rigid": exact
+    on_failure  "raise" `SolveFailed`, or go on "frictionless" for that step, flagged in its report
+    warm_start  whether the last step's impulses are tried first; the answer is the same
+    tolerance   certificate that a step must pass once every solver has been tried; the compiled
+                solver's answer is taken if it passes 1e-8
+    failures    directory into which the problem of a failed solve is saved
+
+    One simulator serves one thread at a time; make one for each.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        contact: ContactModel | None = None,
+        *,
+        stepper: TimeStepping | None = None,
+        equality: Equality = "soft",
+        on_failure: OnFailure = "raise",
+        warm_start: bool = True,
+        tolerance: float = 1e-6,
+        failures: str | Path | None = None,
+    ) -> None:
+        self.contact = Coulomb() if contact is None else contact
+        self.stepper = TimeStepping() if stepper is None else stepper
+        if not isinstance(self.contact, ContactModel):
+            raise InvalidInput("contact", f"is {contact!r}: a contact model such as Coulomb()")
+        if not isinstance(self.stepper, TimeStepping):
+            raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping()")
+        if equality not in ("soft", "rigid"):
+            raise InvalidInput("equality", f"is {equality!r}: 'soft' or 'rigid'")
+        if on_failure not in ("raise", "frictionless"):
+            raise InvalidInput("on_failure", f"is {on_failure!r}: 'raise' or 'frictionless'")
+        if isinstance(self.contact, Viscous) and self.contact.coefficient is None:
+            raise InvalidInput(
+                "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
+            )
+        if not 0.0 < tolerance < 1.0:
+            raise InvalidInput("tolerance", f"is {tolerance}: a number between 0 and 1")
+        self.equality, self.on_failure = equality, on_failure
+        self.warm_start, self.tolerance = bool(warm_start), float(tolerance)
+        self.failures = None if failures is None else Path(failures)
+        self._lock = threading.Lock()
+        self._own = OwnModel(model)
+        self._work = Workspace(model.nq, model.nv, 32, 2048)
+        self._seconds = np.zeros(len(Stage))
+        self._rungs: Counter[str] = Counter()
+        self._configure()
+        # No step: what is not compiled yet is, here and not in the first step's time.
+        run(self._own.address, 0, 0, False, self._config, self._work.address)
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The user's model."""
+        return self._own.source
+
+    def refresh(self) -> None:
+        """Takes over what was changed in the model since the simulator was made."""
+        with self._lock:
+            self._own.refresh()
+            self._configure()
+
+    def _configure(self) -> None:
+        own, opt = self._own.model, self._own.model.opt
+        law, facets = compiled_law(self.contact)
+        extent = float(own.stat.extent)
+        self._config = Config(
+            np.int64(-1 if law is None else law),
+            np.int64(facets),
+            self.equality == "rigid",
+            self._own.has_derivatives,
+            bool(own.nsensor) and not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR,
+            bool(opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY),
+            self.warm_start,
+            float(getattr(self.contact, "coefficient", None) or 0.0),
+            RESIDUAL,
+            SLACK * extent,
+            SLACK * extent if self.stepper.push_out else np.inf,
+            SHALLOW * extent,
+        )
+
+    def __call__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        """One step with `mj_step`'s signature; model must be the simulator's own."""
+        if model is not self.model:
+            raise InvalidInput("model", "is not the one that this simulator was made for")
+        self.step(data)
+
+    def step(self, data: mujoco.MjData, nstep: int = 1) -> Report:
+        """Takes `nstep` steps; returns the report of the last one.
+
+        If a step cannot be taken the state is as it was before that step, and an exception says
+        why: `InvalidInput` for a state, input or model that is none, `SolveFailed` where no solver
+        answered within tolerance.
+        """
+        if nstep != int(nstep) or nstep < 1:
+            raise InvalidInput("nstep", f"is {nstep}: a whole number of steps, 1 or more")
+        validation.check_data(self._own.model, data)
+        with self._lock:
+            if self._own.follow():
+                self._configure()
+            if mujoco.get_mjcb_control() is None:
+                return self._take(data, int(nstep))
+            for _ in range(int(nstep)):
+                self._control(data)
+                report = self._take(data, 1)
+            return report
+
+    def _control(self, data: mujoco.MjData) -> None:
+        """Lets the user's control callback see the state, as `mj_step` does."""
+        mujoco.mj_fwdPosition(self.model, data)
+        mujoco.mj_fwdVelocity(self.model, data)
+        mujoco.get_mjcb_control()(self.model, data)
+
+    def _take(self, data: mujoco.MjData, nstep: int) -> Report:
+        left, solved = nstep, False
+        solution: ContactSolution | None = None
+        before = self._seconds.copy()
+        while True:
+            work = self._work
+            work.step.counts[Count.DONE] = 0
+            work.step.ticks[:] = 0
+            began = perf_counter()
+            stop = run(
+                self._own.address, int(data._address), left, solved, self._config, work.address
+            )
+            self._clock(perf_counter() - began)
+            taken = int(work.step.counts[Count.DONE])
+            self._count_rungs(taken, solved, solution)
+            left -= taken
+            if left == 0:
+                return self._report(data, solution if taken == 1 else None, before)
+            solved, solution = stop == Stop.UNSOLVED, None
+            if solved:
+                solution = self._climb(data)
+            else:
+                self._resolve(Stop(stop), data)
+
+    def _resolve(self, stop: Stop, data: mujoco.MjData) -> None:
+        """Makes room and returns, or raises what stopped the step."""
+        model, count = self._own.model, self._work.step.counts
+        if stop == Stop.ROOM:
+            blocks = max(2 * int(count[Count.NEED_BLOCKS]), self._work.cap)
+            entries = max(2 * int(count[Count.NEED_ENTRIES]), self._work.entries)
+            larger = Workspace(model.nq, model.nv, blocks, entries)
+            larger.carry_over(self._work)
+            self._work = larger
+            return
+        if stop == Stop.NOT_FINITE:
+            raise validation.not_finite(model, data)
+        if stop == Stop.ARENA:
+            raise StictionError(
+                f"MuJoCo's arena of {data.narena} bytes is full at t = {data.time:g} s, so that "
+                "contacts would be missing; give the model more: <size memory='...'/>. The step "
+                "was not taken"
+            )
+        dof = int(np.argmin(self._work.step.factor.diagonal()))
+        raise InvalidInput(
+            "mass",
+            f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "
+            "or an actuator whose force grows with speed; the step was not taken",
+        )
+
+    def _climb(self, data: mujoco.MjData) -> ContactSolution | None:
+        """Solves the step's problem by the contact model's ladder and puts the answer into the
+        workspace; None keeps the compiled solver's. Raises SolveFailed where neither passes."""
+        work = self._work
+        count = int(work.step.counts[Count.BLOCKS])
+        problem = to_problem(work.blocks, count, self._own.model.opt.timestep)
+        solution = self.contact.solve(problem)
+        if not solution.certificate.worst <= self.tolerance:
+            if self._config.law >= 0 and work.step.figure[Figure.WORST] <= self.tolerance:
+                return None
+            failed = solution
+            if self.on_failure == "frictionless":
+                solution = Frictionless().solve(problem)
+                solution = replace(solution, rungs=(*failed.rungs, FRICTIONLESS))
+            if not solution.certificate.worst <= self.tolerance:
+                raise SolveFailed(problem, failed.status, self._describe(data, problem, failed))
+        put_solution(work.blocks, count, solution, work.base.f)
+        work.base.v[:] = solution.velocity
+        work.step.figure[Figure.WORST] = solution.certificate.worst
+        work.step.counts[Count.ITERATIONS] = solution.pivots
+        work.step.counts[Count.ATTEMPTS] = 1
+        return solution
+
+    def _describe(
+        self, data: mujoco.MjData, problem: ContactProblem, solution: ContactSolution
+    ) -> str:
+        """What failed, where, and which file holds it."""
+        model, step = self._own.model, self._work.step
+        pairs: Counter[tuple[str, ...]] = Counter()
+        for line in step.key[: int(step.counts[Count.BLOCKS])]:
+            if line[Key.INDEX] >= 0:
+                geoms = (int(line[Key.FIRST]), int(line[Key.SECOND]))
+                pairs[tuple(sorted(body_of(model, geom) for geom in geoms))] += 1
+        listed = ", ".join(f"{n} of {a} and {b}" for (a, b), n in pairs.most_common(4))
+        more = "" if len(pairs) <= 4 else f" and {len(pairs) - 4} other pairs"
+        text = (
+            f"at t = {data.time:g} s no solver of {self.contact!r} met the tolerance "
+            f"{self.tolerance:g} (worst {solution.certificate.worst:.1e}, "
+            f"{solution.certificate.worst_entry.name.lower()}) on {problem.nc} contacts: "
+            f"{listed}{more}. The state is as before the step."
+        )
+        if self.failures is not None:
+            self.failures.mkdir(parents=True, exist_ok=True)
+            path = self.failures / f"failed_at_{data.time:.6f}s.npz"
+            problem.save(path)
+            text += f" The problem is in {path}."
+        return text
+
+    def _clock(self, seconds: float) -> None:
+        """Shares the duration of a call out among the stages by their ticks."""
+        ticks = self._work.step.ticks
+        total = int(ticks.sum())
+        if total > 0:
+            self._seconds += seconds * ticks / total
+
+    def _count_rungs(self, taken: int, solved: bool, solution: ContactSolution | None) -> None:
+        if taken and solved and solution is not None:
+            self._rungs[solution.rungs[-1]] += 1
+
+    def _report(
+        self, data: mujoco.MjData, solution: ContactSolution | None, before: Array
+    ) -> Report:
+        work, step = self._work, self._work.step
+        n = int(step.counts[Count.BLOCKS])
+        if solution is not None:
+            certificate, rungs = solution.certificate, ("newton", *solution.rungs)
+        else:
+            certificate = from_table(Law(int(self._config.law)), work.judge.table)
+            warm = step.counts[Count.ATTEMPTS] == 0
+            rungs = ("warm start",) if warm else ("warm start", "newton")
+        return Report(
+            self.model,
+            float(data.time),
+            certificate,
+            int(step.counts[Count.ITERATIONS]),
+            rungs,
+            float(step.figure[Figure.ENERGY]),
+            max(0.0, -float(step.figure[Figure.GAP])),
+            FRICTIONLESS in rungs,
+            _by_stage(self._seconds - before),
+            step.key[:n].copy(),
+            step.place[:n].copy(),
+            step.old_f[:n] / self._own.model.opt.timestep,
+            step.slip[:n].copy(),
+            step.mode[:n].copy(),
+            work.blocks.data[:n, Datum.SLIDE].copy(),
+        )
+
+    @property
+    def statistics(self) -> Statistics:
+        """Figures over all steps since the last reset."""
+        total = self._work.step.total
+        steps = int(total[Total.STEPS])
+        each = 1.0 / max(steps, 1)
+        warm = int(total[Total.WARM])
+        rungs = Counter({"warm start": warm, **self._rungs})
+        rungs["newton"] = steps - sum(rungs.values())
+        return Statistics(
+            steps,
+            float(total[Total.WORST]),
+            float(total[Total.CONTACTS]) * each,
+            int(total[Total.MOST_CONTACTS]),
+            float(total[Total.ITERATIONS]) * each,
+            int(total[Total.MOST_ITERATIONS]),
+            warm * each,
+            dict(rungs),
+            int(total[Total.PROJECTED]),
+            max(0.0, -float(total[Total.GAP])),
+            float(total[Total.ENERGY]),
+            _by_stage(self._seconds),
+        )
+
+    def reset_statistics(self) -> None:
+        """Starts the statistics anew."""
+        self._work.step.total[:] = 0.0
+        self._seconds[:] = 0.0
+        self._rungs.clear()
+
+    def forget(self) -> None:
+        """Drops the last step's impulses, so that the next step starts from none."""
+        self._work.step.counts[Count.OLD] = 0
+
+
+def compiled_law(contact: ContactModel) -> tuple[Law | None, int]:
+    """The law and facets by which compiled steps solve the model; None if they do not."""
+    if isinstance(contact, Coulomb) and contact.solver == "reduced":
+        return Law.COULOMB, contact.facets or 0
+    if isinstance(contact, NoSlip):
+        return Law.NO_SLIP, 0
+    if isinstance(contact, Frictionless):
+        return Law.FRICTIONLESS, 0
+    if isinstance(contact, Viscous):
+        return Law.VISCOUS, 0
+    return None, 0
+
+
+def _by_stage(seconds: Array) -> dict[str, float]:
+    return {stage.name.lower(): float(seconds[stage]) for stage in Stage}
+
+
+_shared: dict[int, Simulator] = {}
+_shared_lock = threading.Lock()
+
+SHARED = 8
+"""Simulators that `step` keeps, the last used ones."""
+
+
+def step(model: mujoco.MjModel, data: mujoco.MjData, nstep: int = 1) -> Report:
+    """`Simulator(model).step(data, nstep)`, with a simulator kept for each model."""
+    with _shared_lock:
+        simulator = _shared.pop(id(model), None)
+        if simulator is None or simulator.model is not model:
+            simulator = Simulator(model)
+        _shared[id(model)] = simulator
+        while len(_shared) > SHARED:
+            del _shared[next(iter(_shared))]
+    return simulator.step(data, nstep)

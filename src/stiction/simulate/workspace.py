@@ -1,0 +1,197 @@
+"""The memory that steps work in: allocated once per simulator, handed to kernels by address.
+
+A kernel that takes fifty arrays spends microseconds on unpacking them. These are packed into one
+array of addresses; inside, `unpack` makes views that no reference count is kept for. The arrays
+live as long as their `Workspace` does, and a `Workspace` is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.np.numpy_support import carray
+from numpy.typing import NDArray
+
+from stiction.bridge.layout import as_pointer
+from stiction.bridge.rows import Key, Place
+from stiction.contact import block_grading, blocks, proximal
+from stiction.contact.arrays import Array
+from stiction.contact.block_grading import Judge
+from stiction.contact.blocks import ROWS, Blocks
+from stiction.contact.grading import Table
+from stiction.contact.proximal import Base
+from stiction.kernels.compile import kernel, leaf
+
+Indices = NDArray[np.int64]
+
+
+class Count(IntEnum):
+    """Entries of `Step.counts`."""
+
+    BLOCKS = 0
+    OLD = 1
+    """Blocks of the step before, whose impulses are the guess; 0 where there is none."""
+    ITERATIONS = 2
+    FACTORIZATIONS = 3
+    ATTEMPTS = 4
+    """Starts from rest that the solve took; 0 if the last step's impulses were enough."""
+    DONE = 5
+    """Steps taken by this call."""
+    NEED_BLOCKS = 6
+    NEED_ENTRIES = 7
+    PROJECTED = 8
+    """1 if overlap was pushed out."""
+
+
+class Figure(IntEnum):
+    """Entries of `Step.figure`, of the last step."""
+
+    WORST = 0
+    RESIDUAL = 1
+    ENERGY = 2
+    """Kinetic energy after less that of the free motion [J]."""
+    GAP = 3
+    """Least distance at a contact or limit, before the step [m]."""
+    LEFT = 4
+    """Overlap that could not be pushed out [m]."""
+
+
+class Total(IntEnum):
+    """Entries of `Step.total`, over all steps since the statistics were reset."""
+
+    STEPS = 0
+    CONTACTS = 1
+    ITERATIONS = 2
+    FACTORIZATIONS = 3
+    WARM = 4
+    PROJECTED = 5
+    WORST = 6
+    GAP = 7
+    ENERGY = 8
+    MOST_CONTACTS = 9
+    MOST_ITERATIONS = 10
+
+
+class Stage(IntEnum):
+    """Entries of `Step.ticks`: where a step's time goes."""
+
+    POSITION = 0
+    """Kinematics, inertia, collisions and constraint rows, by MuJoCo."""
+    SMOOTH = 1
+    """Velocities, actuators, passive forces and their derivatives, by MuJoCo."""
+    ROWS = 2
+    """From MuJoCo's rows to blocks."""
+    SOLVE = 3
+    CERTIFY = 4
+    ADVANCE = 5
+    """Forces and sensors written, overlap pushed out, state integrated."""
+
+
+class Step(NamedTuple):
+    """What one step needs beside its problem."""
+
+    counts: Indices  # (Count,)
+    figure: Array  # (Figure,)
+    total: Array  # (Total,)
+    ticks: Indices  # (Stage,)
+    key: Indices  # (cap, Key)
+    place: Array  # (cap, Place)
+    old_key: Indices
+    old_place: Array
+    old_f: Array  # (cap, ROWS)
+    factor: Array  # (nv, nv) of the mass
+    v_free: Array  # (nv,)
+    v_plus: Array  # (nv,)
+    qpos: Array  # (nq,)
+    slip: Array  # (cap,)
+    mode: NDArray[np.int8]  # (cap,)
+
+
+class Workspace:
+    """Arrays for a model with nq positions and nv velocities, and so many blocks and entries."""
+
+    def __init__(self, nq: int, nv: int, cap: int, entries: int) -> None:
+        self.cap, self.entries = cap, entries
+        self.blocks = blocks.allocate(nv, cap, entries)
+        self.base = proximal.allocate(nv, cap)
+        self.judge = block_grading.allocate(nv, cap)
+        self.step = Step(
+            np.zeros(len(Count), np.int64),
+            np.zeros(len(Figure)),
+            np.zeros(len(Total)),
+            np.zeros(len(Stage), np.int64),
+            np.zeros((cap, len(Key)), np.int64),
+            np.zeros((cap, len(Place))),
+            np.zeros((cap, len(Key)), np.int64),
+            np.zeros((cap, len(Place))),
+            np.zeros((cap, ROWS)),
+            np.zeros((nv, nv)),
+            np.zeros(nv),
+            np.zeros(nv),
+            np.zeros(nq),
+            np.zeros(cap),
+            np.zeros(cap, np.int8),
+        )
+        arrays: list[NDArray[Any]] = [*self.blocks, *self.base]
+        arrays += [*self.judge.table, *self.judge[1:], *self.step]
+        self.address = np.array(
+            [nq, nv, cap, entries, *(a.__array_interface__["data"][0] for a in arrays)], np.int64
+        )
+
+    def carry_over(self, other: Workspace) -> None:
+        """Takes the guess and the statistics of a smaller workspace over."""
+        old = int(other.step.counts[Count.OLD])
+        self.step.counts[:] = other.step.counts
+        self.step.total[:] = other.step.total
+        self.step.old_key[:old] = other.step.old_key[:old]
+        self.step.old_place[:old] = other.step.old_place[:old]
+        self.step.old_f[:old] = other.step.old_f[:old]
+
+
+@leaf
+def _floats(address, shape):
+    return carray(as_pointer(address), shape, np.float64)
+
+
+@leaf
+def _ints(address, shape):
+    return carray(as_pointer(address), shape, np.int64)
+
+
+COUNTS, FIGURES, TOTALS, STAGES = len(Count), len(Figure), len(Total), len(Stage)
+KEYS, PLACES = len(Key), len(Place)
+ENTRIES = 9
+"""Lines of a certificate's table."""
+
+
+@kernel
+def unpack(a):
+    """(Blocks, Base, Judge, Step) of `Workspace.address`."""
+    nq, nv, cap, entries = a[0], a[1], a[2], a[3]
+    b = Blocks(
+        _ints(a[4], (cap, blocks.HEADS)), _floats(a[5], (cap, blocks.DATA)),
+        _ints(a[6], (entries,)), _floats(a[7], (entries,)), _floats(a[8], (nv, nv)),
+        _ints(a[9], (nv,)), _floats(a[10], (nv,)), _floats(a[11], (nv,)),
+    )  # fmt: skip
+    base = Base(
+        _floats(a[12], (cap, ROWS)), _floats(a[13], (cap, ROWS)), _floats(a[14], (cap, ROWS)),
+        _floats(a[15], (cap, ROWS)), _floats(a[16], (cap, ROWS)), _floats(a[17], (cap, 5)),
+        carray(as_pointer(a[18]), (cap, ROWS - 1), np.int8), _floats(a[19], (nv, nv)),
+        _ints(a[20], (nv,)), _floats(a[21], (nv,)), _floats(a[22], (nv,)),
+        _floats(a[23], (8, nv)),
+    )  # fmt: skip
+    table = Table(_floats(a[24], (ENTRIES,)), _floats(a[25], (ENTRIES,)), _ints(a[26], (ENTRIES,)))
+    judge = Judge(
+        table, _floats(a[27], (nv,)), _floats(a[28], (nv,)), _floats(a[29], (cap, ROWS)),
+        _floats(a[30], (cap, ROWS)), _floats(a[31], (2, nv)),
+    )  # fmt: skip
+    step = Step(
+        _ints(a[32], (COUNTS,)), _floats(a[33], (FIGURES,)), _floats(a[34], (TOTALS,)),
+        _ints(a[35], (STAGES,)), _ints(a[36], (cap, KEYS)), _floats(a[37], (cap, PLACES)),
+        _ints(a[38], (cap, KEYS)), _floats(a[39], (cap, PLACES)), _floats(a[40], (cap, ROWS)),
+        _floats(a[41], (nv, nv)), _floats(a[42], (nv,)), _floats(a[43], (nv,)),
+        _floats(a[44], (nq,)), _floats(a[45], (cap,)), carray(as_pointer(a[46]), (cap,), np.int8),
+    )  # fmt: skip
+    return b, base, judge, step
