@@ -136,7 +136,7 @@ def with_friction(sizes, problems: int, repeats: int) -> None:
         for seed in range(problems):
             problem = stack(n // 4, None, np.random.default_rng(seed)).problem()
             passed += Baraff().solve(problem).certificate.passed
-            cones, _ = build_cones(problem.whitened, problem.arrays.friction, NOTHING)
+            cones, _ = build_cones(problem.whitened, problem.arrays)
             units = len(cones.mu)
             start = np.empty(0), np.empty((0, 2))
             fixed = np.zeros(units, np.bool_), np.zeros((units, 2))

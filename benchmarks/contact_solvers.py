@@ -154,7 +154,7 @@ def warm_start() -> str:
         for case in family.cases(5):
             problem = case.arrays.problem()
             answer = Coulomb().solve(problem)
-            cones, _ = build_cones(problem.whitened, problem.arrays.friction, np.empty(0))
+            cones, _ = build_cones(problem.whitened, problem.arrays)
             theta = answer.normal * cones.length_normal / cones.load
             phi = (answer.tangent * (cones.length / cones.load)[:, None])[problem.friction > 0]
             moved = cones._replace(

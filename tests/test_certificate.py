@@ -164,6 +164,65 @@ def test_wrong_joints_and_dry_friction_are_rejected():
         assert certificate.worst > 0.1
 
 
+def spinning(spin, ratio=0.02, limit=0.0, m=2.0, h=0.01):
+    """A disc of unit inertia on the floor, spinning about the normal; dofs (height, angle)."""
+    return ContactProblem(
+        mass=np.diag([m, 1.0]),
+        velocity=[0.0, spin],
+        force=[-m * G, 0.0],
+        dt=h,
+        normal=[[1, 0]],
+        box=[[0, 1]],
+        box_limit=limit,
+        box_contact=[0],
+        box_friction=ratio,
+    )
+
+
+def test_torsional_friction_is_certified_against_the_normal_impulse():
+    weight = 2.0 * G * 0.01
+    edge = 0.02 * weight
+    spun = spinning(1.0)
+    assert certify(spun, [0, 1.0 - edge], [weight], box=[-edge]).worst < 1e-15
+    stopped = spinning(0.9 * edge)
+    assert certify(stopped, [0, 0], [weight], box=[-0.9 * edge]).worst < 1e-14
+    helped = spinning(1.0, limit=0.1)
+    assert certify(helped, [0, 0.9 - edge], [weight], box=[-0.1 - edge]).worst < 1e-14
+
+
+def test_wrong_torsional_friction_is_rejected():
+    weight = 2.0 * G * 0.01
+    edge = 0.02 * weight
+    spun = spinning(1.0)
+    beyond = certify(spun, [0, 1 - 1.01 * edge], [weight], box=[-1.01 * edge])
+    assert beyond.box_limit == pytest.approx(0.01 * edge)
+    assert not beyond.passed
+    weak = certify(spun, [0, 1 - 0.99 * edge], [weight], box=[-0.99 * edge])
+    driven = certify(spun, [0, 1 + edge], [weight], box=[edge])
+    for certificate in (weak, driven):
+        assert certificate.worst_entry == Entry.BOX_FRICTION
+        assert not certificate.passed
+    rising = ContactProblem(**{**spun.arrays._asdict(), "velocity": [1.0, 1.0], "dt": 0.01})
+    v = [1.0 - 0.01 * G, 1.0]
+    assert certify(rising, v, [0.0], box=[0.0]).worst < 1e-15
+    in_the_air = certify(rising, [v[0], 1.0 - edge], [0.0], box=[-edge])
+    assert in_the_air.worst_entry in (Entry.BOX_LIMIT, Entry.BOX_FRICTION)
+    pulled = certify(rising, [0.0, 1.0], [weight - 2.0], box=[edge])
+    assert pulled.box_limit == pytest.approx(edge)  # a negative impulse allows none
+
+
+@pytest.mark.parametrize("law", ["frictionless", "no-slip", "viscous", "convex"])
+def test_torsional_friction_belongs_to_coulombs_law(law):
+    weight = 2.0 * G * 0.01
+    spun, helped = spinning(1.0), spinning(1.0, limit=0.1)
+    assert certify(spun, [0, 1], [weight], box=[0.0], law=law).worst < 1e-15
+    assert certify(helped, [0, 0.9], [weight], box=[-0.1], law=law).worst < 1e-15
+    edge = 0.02 * weight
+    refused = certify(spun, [0, 1 - edge], [weight], box=[-edge], law=law)
+    assert refused.box_limit == pytest.approx(edge)
+    assert not refused.passed
+
+
 def test_frictionless_allows_no_tangential_impulse():
     problem, v, f_n, f_t = sliding()
     free = problem.velocity_from(f_n)
@@ -370,14 +429,16 @@ def random_case(seed):
         "bound": np.array([0.0, -0.1, 0.2, 0.0, -3.0]),
         "joint": rng.normal(size=(1, 6)),
         "joint_target": np.array([0.3]),
-        "box": rng.normal(size=(1, 6)),
-        "box_limit": np.array([0.2]),
+        "box": rng.normal(size=(2, 6)),
+        "box_limit": np.array([0.2, 0.05]),
+        "box_contact": np.array([-1, 3]),
+        "box_friction": np.array([0.0, 0.4]),
     }
     answer = {
         "normal": rng.normal(size=5),
         "tangent": rng.normal(size=(5, 2)),
         "joint": rng.normal(size=1),
-        "box": rng.normal(size=1),
+        "box": rng.normal(size=2),
         "velocity": rng.normal(size=6),
     }
     return arrays, answer
@@ -417,6 +478,7 @@ def in_units(arrays, answer, kilogram=1.0, metre=1.0, second=1.0):
     a["joint_target"] = arrays["joint_target"] / second
     a["box"] = arrays["box"] / size
     a["box_limit"] = arrays["box_limit"] * impulse * metre
+    a["box_friction"] = arrays["box_friction"] * metre
     b = {
         "normal": answer["normal"] * impulse,
         "tangent": answer["tangent"] * impulse,
@@ -471,6 +533,7 @@ def test_the_order_of_contacts_and_coordinates_does_not_matter(law, facets):
         for name in ("mass", "velocity", "force", "normal", "tangent", "joint", "box"):
             mixed[name] = mixed[name][..., dofs]
         mixed["mass"] = mixed["mass"][dofs]
+        mixed["box_contact"] = np.array([-1, np.flatnonzero(order == 3)[0]])
         for name in ("normal", "tangent"):
             moved[name] = moved[name][order]
         moved["velocity"] = moved["velocity"][dofs]

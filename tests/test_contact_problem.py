@@ -7,11 +7,12 @@ from siconos import friction_files, read_friction
 from stiction.contact.problem import ContactProblem
 from stiction.errors import InvalidInput
 
-NV, NC, NJ, NB = 6, 3, 2, 1
+NV, NC, NJ, NB = 6, 3, 2, 2
 
 
 def arguments(seed=0):
-    """A random problem's arrays: 6 dofs, 3 contacts, 2 joint rows, 1 box row."""
+    """A random problem's arrays: 6 dofs, 3 contacts, 2 joint rows, 2 box rows, the first of them
+    friction about the last contact."""
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(NV, NV))
     return {
@@ -27,7 +28,9 @@ def arguments(seed=0):
         "joint": rng.normal(size=(NJ, NV)),
         "joint_target": rng.normal(size=NJ),
         "box": rng.normal(size=(NB, NV)),
-        "box_limit": np.array([0.2]),
+        "box_limit": np.array([0.2, 0.1]),
+        "box_contact": np.array([2, -1]),
+        "box_friction": np.array([0.05, 0.0]),
     }
 
 
@@ -62,7 +65,10 @@ BAD_SHAPES = [
     ("joint", np.zeros((NJ, 5))),
     ("joint_target", np.zeros(3)),
     ("box", np.zeros((NB, 7))),
-    ("box_limit", np.zeros(2)),
+    ("box_limit", np.zeros(3)),
+    ("box_contact", np.zeros(3)),
+    ("box_contact", np.zeros((NB, 1))),
+    ("box_friction", np.zeros(1)),
     ("dt", np.zeros(2)),
 ]
 
@@ -79,7 +85,9 @@ def test_a_wrong_shape_is_named_with_what_it_should_be(name, value):
 BAD_ENTRIES = [
     *((name, np.nan) for name in arguments() if name != "dt"),
     *((name, np.inf) for name in arguments() if name not in ("dt", "friction", "box_limit")),
-    *((name, -0.1) for name in ("friction", "viscosity", "box_limit")),
+    *((name, -0.1) for name in ("friction", "viscosity", "box_limit", "box_friction")),
+    *(("box_contact", value) for value in (-2, 0.5, NC)),
+    ("box_friction", 0.1),  # the last row has no contact
     *((name, -np.inf) for name in ("friction", "box_limit", "bound")),
 ]
 
@@ -156,6 +164,23 @@ def test_tangents_without_friction_and_boxes_without_limits_are_refused():
             ContactProblem(**given)
 
 
+def test_rows_with_a_contact_need_no_limit_and_a_ratio_needs_a_contact():
+    given = {**arguments(), "box_limit": None, "box_contact": [0, 0], "box_friction": 0.1}
+    tied = ContactProblem(**given)
+    assert tied.box_limit.tolist() == [0.0, 0.0]
+    assert tied.box_contact.dtype == np.int64
+    assert tied.box_friction.tolist() == [0.1, 0.1]
+    with pytest.raises(InvalidInput, match="box_limit: is missing"):
+        ContactProblem(**{**given, "box_contact": [0, -1]})
+    with pytest.raises(InvalidInput, match=r"box_friction\[0\].*no contact"):
+        ContactProblem(**{**arguments(), "box_contact": None, "box_friction": 0.1})
+    some = ContactProblem(**{**arguments(), "box_contact": [-1, 1], "box_friction": 0.1})
+    assert some.box_friction.tolist() == [0.0, 0.1]
+    none = ContactProblem(**{**arguments(), "box_contact": None, "box_friction": None})
+    assert none.box_contact.tolist() == [-1, -1]
+    assert none.box_friction.tolist() == [0.0, 0.0]
+
+
 def test_what_may_be_left_out_is_empty_or_zero():
     given = {name: arguments()[name] for name in ("mass", "velocity", "force", "dt")}
     bare = ContactProblem(**given)
@@ -190,6 +215,8 @@ def test_inputs_are_copied_and_attributes_locked():
     assert problem.velocity[0] == arguments()["velocity"][0]
     with pytest.raises(ValueError, match="read-only"):
         problem.mass[0, 0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        problem.box_contact[0] = 1
     with pytest.raises(AttributeError, match="not changed"):
         problem.dt = 2.0
 
@@ -266,6 +293,16 @@ def test_a_problem_survives_saving_and_pickling_bit_by_bit(tmp_path):
                 np.testing.assert_array_equal(ours, theirs)
 
 
+def test_a_file_from_before_rows_had_contacts_is_loaded(tmp_path):
+    later = ("box_contact", "box_friction")
+    old = {name: value for name, value in arguments().items() if name not in later}
+    path = tmp_path / "old.npz"
+    np.savez(path, format=1, **old)
+    problem = ContactProblem.load(path)
+    assert problem.box_contact.tolist() == [-1, -1]
+    assert problem.box_limit.tolist() == [0.2, 0.1]
+
+
 def test_files_that_are_no_problem_are_refused(tmp_path):
     text = tmp_path / "notes.npz"
     text.write_text("not an archive")
@@ -335,6 +372,34 @@ def test_rows_of_zeros_and_untouched_bodies_disturb_no_island():
     assert islands == [([0], [], [], [0, 1, 2]), ([1], [], [], []), ([], [0], [], [])]
 
 
+def test_a_row_is_in_the_island_of_its_contact_whatever_it_touches():
+    given = two_body_arguments()
+    rows = np.zeros((4, 6))
+    rows[0, 0] = rows[1, 5] = rows[2, 1] = 1.0  # the last is a row of zeros
+    given.update(box=rows, box_limit=0.1, box_friction=0.2)
+    apart = ContactProblem(**given, box_contact=[2, 1, -1, 1])
+    first, second = apart.islands()
+    assert members(first) == ([0, 2], [], [0, 2], [0, 1, 2])
+    assert members(second) == ([1], [], [1, 3], [3, 4, 5])
+    part = apart.restricted(first)
+    assert part.box_contact.tolist() == [1, -1]
+    assert part.box_friction.tolist() == [0.2, 0.0]
+    assert apart.restricted(second).box_contact.tolist() == [0, 0]
+    (together,) = ContactProblem(**given, box_contact=[1, -1, -1, -1]).islands()[:-1]
+    assert members(together) == ([0, 1, 2], [], [0, 1, 2], list(range(6)))
+
+
+def test_a_contact_of_zeros_goes_with_its_rows():
+    given = two_body_arguments()
+    given["normal"][1] = 0.0
+    given.update(box=np.zeros((2, 6)), box_limit=0.1, box_friction=0.2, box_contact=[1, 1])
+    islands = [members(island) for island in ContactProblem(**given).islands()]
+    assert islands == [([0, 2], [], [], [0, 1, 2]), ([1], [], [0, 1], [])]
+    given["box"][1, 4] = 1.0
+    islands = [members(island) for island in ContactProblem(**given).islands()]
+    assert islands == [([0, 2], [], [], [0, 1, 2]), ([1], [], [0, 1], [3, 4, 5])]
+
+
 def test_islands_solved_apart_are_the_same_mechanics():
     problem = ContactProblem(**two_body_arguments())
     f_n = np.array([0.3, 0.7, 0.2])
@@ -347,7 +412,8 @@ def test_islands_solved_apart_are_the_same_mechanics():
 
 
 def test_a_delassus_problem_is_the_same_mechanics_as_its_mass_problem():
-    given = {**arguments(), "joint": None, "joint_target": None, "box": None, "box_limit": None}
+    bare = ("joint", "joint_target", "box", "box_limit", "box_contact", "box_friction")
+    given = {**arguments(), **dict.fromkeys(bare)}
     massive = ContactProblem(**given)
     along = massive.contact_velocity(massive.free_velocity)
     free = np.column_stack([along.normal, along.tangent]).ravel()

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from stiction import articulated as articulated
     from stiction import lcp as lcp
     from stiction import scenes as scenes
     from stiction.contact import Baraff as Baraff
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_PARTS = ("lcp", "scenes")
+_PARTS = ("articulated", "lcp", "scenes")
 _HOMES = {
     "stiction.contact": (
         "Baraff",

@@ -1,7 +1,8 @@
 """Margins on the simulator's own copy of a model: what may come into contact within the step.
 
 A geom gets the distance that its body can travel in a step, h (|v| + |w| r), twice over because
-forces may speed it up, and a hundredth of its own size for a start from rest. Then a contact is
+forces may speed it up, and a hundredth of its own size for a start from rest (none if it is part
+of the world, which may be large). A pair has the sum of its geoms' margins. Then a contact is
 seen before it closes, and its gap enters the solve. Joints and tendons get the same for limits.
 """
 
@@ -33,13 +34,14 @@ _JNT_MARGIN, _JNT_RANGE, _JNT_DOF, _TEN_MARGIN, _TEN_RANGE = (
     offset("mjModel", name)
     for name in ("jnt_margin", "jnt_range", "jnt_dofadr", "tendon_margin", "tendon_range")
 )
-_CVEL, _QVEL, _TEN_VELOCITY, _XPOS, _COM, _ROOT = (
+_CVEL, _QVEL, _TEN_VELOCITY, _XPOS, _COM, _ROOT, _WELD = (
     offset("mjData", "cvel"),
     offset("mjData", "qvel"),
     offset("mjData", "ten_velocity"),
     offset("mjData", "geom_xpos"),
     offset("mjData", "subtree_com"),
     offset("mjModel", "body_rootid"),
+    offset("mjModel", "body_weldid"),
 )
 
 
@@ -50,7 +52,7 @@ def set_margins(m, d):
     nbody, ngeom = pointer(m + _NBODY), pointer(m + _NGEOM)
     njnt, ntendon, npair = pointer(m + _NJNT), pointer(m + _NTENDON), pointer(m + _NPAIR)
     body = integers(pointer(m + _GEOM_BODY), ngeom)
-    root = integers(pointer(m + _ROOT), nbody)
+    root, weld = integers(pointer(m + _ROOT), nbody), integers(pointer(m + _WELD), nbody)
     margin, radius = numbers(pointer(m + _GEOM_MARGIN), ngeom), numbers(pointer(m + _RBOUND), ngeom)
     by_body = numbers(pointer(m + _BODY_MARGIN), nbody)
     cvel, x = numbers(pointer(d + _CVEL), 6 * nbody), numbers(pointer(d + _XPOS), 3 * ngeom)
@@ -71,7 +73,9 @@ def set_margins(m, d):
             v1 = cvel[w + 4] + cvel[w + 2] * r0 - cvel[w] * r2
             v2 = cvel[w + 5] + cvel[w] * r1 - cvel[w + 1] * r0
             speed = np.sqrt(v0 * v0 + v1 * v1 + v2 * v2) + spin * radius[g]
-        margin[g] = AHEAD * dt * speed + SHARE * radius[g]
+        margin[g] = AHEAD * dt * speed
+        if weld[i] > 0:
+            margin[g] += SHARE * radius[g]
         by_body[i] = max(by_body[i], margin[g])
         widest = max(widest, margin[g])
     first, second = integers(pointer(m + _PAIR_A), npair), integers(pointer(m + _PAIR_B), npair)

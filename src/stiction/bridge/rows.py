@@ -117,7 +117,7 @@ def read_mass(m, d, b: Blocks, derivatives):
                     mass[max(at, j), min(at, j)] -= 0.5 * dt * value[k]
 
 
-@kernel
+@leaf
 def _new_block(b: Blocks, i, kind, rows, nnz, columns, values, place):
     """Room for a block with the columns of a row of efc_J; returns the next free entries."""
     head = b.head
@@ -283,10 +283,8 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
 
 @kernel
 def write_forces(m, d, b: Blocks, count, f, v, key, place, rigid, qfrc):
-    """Writes impulses f as efc_force and their sum as qfrc (nv,), `qfrc_constraint`."""
+    """Writes impulses f as efc_force, and adds the force of soft equalities to qfrc (nv,)."""
     ne, nefc = integer(d + _NE), integer(d + _NEFC)
-    for j in range(qfrc.shape[0]):
-        qfrc[j] = 0.0
     if nefc == 0:
         return
     dt = number(m + _TIMESTEP)
@@ -309,11 +307,6 @@ def write_forces(m, d, b: Blocks, count, f, v, key, place, rigid, qfrc):
     contacts = pointer(d + _CONTACT)
     for i in range(count):
         rows, e = b.head[i, Head.ROWS], key[i, Key.ROW]
-        width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
-        for r in range(rows):
-            if f[i, r] != 0.0:
-                for k in range(width):
-                    qfrc[b.column[c0 + k]] += f[i, r] / dt * b.value[a0 + r * width + k]
         if rows == 1:
             force[e] = f[i, 0] / dt
             continue

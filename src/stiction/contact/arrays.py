@@ -1,8 +1,9 @@
 """The arrays of a contact problem as kernels take them.
 
 Numba compiles apart for read-only arrays, so the writable flags are set throughout; still
-nothing may write. All are C-ordered float64. nv degrees of freedom, nc contacts, nj joint rows,
-nb box rows, r whitened coordinates (nv; of a Delassus problem the rank of its matrix).
+nothing may write. All are C-ordered, float64 but for the indices. nv degrees of freedom, nc
+contacts, nj joint rows, nb box rows, r whitened coordinates (nv; of a Delassus problem the rank of
+its matrix).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ class Arrays(NamedTuple):
     joint_target: Array  # (nj,)
     box: Array  # (nb, nv)
     box_limit: Array  # (nb,)
+    box_contact: NDArray[np.int64]  # (nb,) contact, or -1
+    box_friction: Array  # (nb,) zero where there is no contact
 
 
 class Whitened(NamedTuple):

@@ -56,7 +56,7 @@ from stiction import lcp
 from stiction.contact import baraff_driving as driving
 from stiction.contact.certificate import LawName
 from stiction.contact.cones import Cones, build_cones, from_impulses, to_impulses
-from stiction.contact.model import ContactModel, Impulses
+from stiction.contact.model import ContactModel, Impulses, refuse_tied_rows
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.contact.validation import nonnegative, per_row, real
@@ -188,20 +188,21 @@ class Baraff(ContactModel):
         """Impulses and v+ of a contact problem under Coulomb's law, certified.
 
         start: the solution of an earlier, similar problem; its sets are tried first. With
-        `static` given, the certificate is that of the problem with that friction.
+        `static` given, the certificate is that of the problem with that friction. Torsional and
+        rolling friction (`box_friction`) is refused.
         """
+        refuse_tied_rows(problem, "Baraff")
         if self.static is not None:
             problem = _with_friction(problem, self.static)
         return super().solve(problem, start)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of a problem whose rows all hang together."""
-        arrays = problem.arrays
-        cones, joints = build_cones(problem.whitened, arrays.friction, arrays.box_limit)
+        cones, joints = build_cones(problem.whitened, problem.arrays)
         units = len(cones.mu)
         before = NOTHING
         if start is not None:
-            before = from_impulses(cones, arrays.box_limit, start.normal, start.tangent, start.box)
+            before = from_impulses(cones, start.normal, start.tangent, start.box)
         theta, phi, code, steps, _ = driving.solve_driving(
             cones,
             np.zeros(units, np.bool_),
@@ -214,9 +215,7 @@ class Baraff(ContactModel):
         status = Status.from_code(code)
         if status is Status.RAY:  # a direction, not impulses
             theta, phi = np.zeros(problem.nc), np.zeros((units, 2))
-        normal, tangent, joint, box = to_impulses(
-            problem.whitened, cones, joints, arrays.box_limit, theta, phi
-        )
+        normal, tangent, joint, box = to_impulses(problem.whitened, cones, joints, theta, phi)
         return Impulses(normal, tangent, joint, box, status, steps, ("driving",))
 
 
@@ -248,9 +247,8 @@ def _accelerations(
 ) -> BaraffResult:
     """The result for a problem whose velocities are accelerations; drift (nc, 2) is added to
     the tangential ones."""
-    arrays = problem.arrays
     whitened = problem.whitened._replace(free_tangent=problem.whitened.free_tangent + drift)
-    cones, joints = build_cones(whitened, arrays.friction, arrays.box_limit)
+    cones, joints = build_cones(whitened, problem.arrays)
     theta, phi, code, steps, rounds = driving.solve_driving(
         cones,
         np.ascontiguousarray(slides[cones.parent]),
@@ -269,7 +267,7 @@ def _accelerations(
     status = Status.from_code(code) if slides.any() or not ray else Status.ERROR
     if ray:  # a direction moves no joint: only the contacts' part of their forces is due
         joints = (*joints[:3], np.zeros_like(joints[3]))
-    normal, tangent, joint, _ = to_impulses(whitened, cones, joints, arrays.box_limit, theta, phi)
+    normal, tangent, joint, _ = to_impulses(whitened, cones, joints, theta, phi)
     if ray:
         top = max(np.abs(normal).max(initial=0.0), np.finfo(float).tiny)
         return BaraffResult(

@@ -17,7 +17,7 @@ from stiction.contact.blocks import ROWS, Blocks, Datum, Head, Kind, add_impulse
 from stiction.contact.grading import Entry, Law, Table, grade_box, grade_friction, note, ratio
 from stiction.contact.scales import FLOOR, GROWTH
 from stiction.contact.solution import STILL, Mode
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 
 
 class Judge(NamedTuple):
@@ -38,7 +38,7 @@ def allocate(nv: int, cap: int) -> Judge:
     return Judge(table, np.zeros(nv), np.zeros(nv), passed, light, np.zeros((2, nv)))
 
 
-@kernel
+@leaf
 def _acting_rows(b: Blocks, i):
     """Rows of block i that any law may load."""
     rough = b.data[i, Datum.SLIDE] > 0.0 or b.data[i, Datum.DRAG] > 0.0
@@ -116,7 +116,7 @@ def _spread(b: Blocks, count, judge: Judge):
         sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
 
 
-@kernel
+@leaf
 def _speed(b: Blocks, i, r, sigma):
     head, column, value = b.head, b.column, b.value
     width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
@@ -127,7 +127,7 @@ def _speed(b: Blocks, i, r, sigma):
     return total
 
 
-@kernel
+@leaf
 def _grade_contact(b: Blocks, i, contact, boxes, law, facets, weight, u, f, judge: Judge):
     table, sigma = judge.table, judge.sigma
     data, rows = b.data, b.head[i, Head.ROWS]

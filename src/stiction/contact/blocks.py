@@ -105,23 +105,17 @@ def row_velocities(b: Blocks, count, v, u, size):
 
 
 @kernel
-def add_row(b: Blocks, i, r, factor, out):
-    """out (nv,) += factor * row r of block i."""
-    if factor == 0.0:
-        return
-    head, column, value = b.head, b.column, b.value
-    width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-    a0 = head[i, Head.VALUE] + r * width
-    for k in range(width):
-        out[column[c0 + k]] += factor * value[a0 + k]
-
-
-@kernel
 def add_impulses(b: Blocks, count, f, out):
     """out (nv,) += the impulses f (count, ROWS) along their rows."""
+    head, column, value = b.head, b.column, b.value
     for i in range(count):
-        for r in range(b.head[i, Head.ROWS]):
-            add_row(b, i, r, f[i, r], out)
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        for r in range(head[i, Head.ROWS]):
+            impulse = f[i, r]
+            if impulse != 0.0:
+                a0 = head[i, Head.VALUE] + r * width
+                for k in range(width):
+                    out[column[c0 + k]] += impulse * value[a0 + k]
 
 
 @kernel
@@ -145,7 +139,7 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
             for k in range(high, low - 1, -1):
                 y = work[k]
                 if y != 0.0:
-                    share = y / factor[k, k]
+                    share = y * factor[k, k]
                     total += y * share
                     for j in range(first[k], k):
                         work[j] -= share * factor[k, j]

@@ -43,6 +43,10 @@ The tangential laws:
                 minimizes energy over the cone (Drumwright and Shell's) still has to obey.
 
 In `coulomb`, `no-slip` and `convex` a contact with mu = 0 is frictionless.
+
+`limit` of a box row is its box_limit; under `coulomb`, box_limit + box_friction max(0, f_n) of its
+contact, where it has one. Torsional and rolling friction belong to that law alone: under the
+others |f_b| <= box_limit.
 """
 
 from __future__ import annotations
@@ -140,12 +144,12 @@ class Certificate:
 
     @property
     def box_limit(self) -> float:
-        """Impulse of dry joint friction beyond its limit [N s]."""
+        """Impulse of a box row, dry joint friction say, beyond its limit [N s]."""
         return self.value[Entry.BOX_LIMIT]
 
     @property
     def box_friction(self) -> float:
-        """Dissipation missed by dry joint friction [J]."""
+        """Dissipation missed by box rows [J]."""
         return self.value[Entry.BOX_FRICTION]
 
     def __str__(self) -> str:

@@ -151,14 +151,14 @@ def solve_arrays(
 
     facets: 0 for the exact cone. warm: guess = (normal, tangent, box) impulses are tried first.
     """
-    cones, joints = build_cones(whitened, arrays.friction, arrays.box_limit)
+    cones, joints = build_cones(whitened, arrays)
     n, units = cones.normal.shape[0], cones.parent.shape[0]
     theta = np.zeros(n)
     phi = np.zeros((units, 2))
     turn = np.zeros(units)
     limit = 100 + 20 * (n + units)
     if warm:
-        theta, phi = from_impulses(cones, arrays.box_limit, guess[0], guess[1], guess[2])
+        theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
     if facets == 0:
         code, pivots, steps, rounds = solve_exact(cones, theta, phi, warm, limit)
     else:
@@ -170,7 +170,7 @@ def solve_arrays(
         if code != Code.SOLVED:
             directions = facet_directions(cones.flat, facets, turn)
             code, pivots = follow_contact_path(cones, directions, True, limit, theta, phi)
-    f_n, f_t, f_j, f_b = to_impulses(whitened, cones, joints, arrays.box_limit, theta, phi)
+    f_n, f_t, f_j, f_b = to_impulses(whitened, cones, joints, theta, phi)
     velocity = momentum_change(arrays, dt, f_n, f_t, f_j, f_b)
     solve(upper, last, velocity)
     velocity += arrays.velocity

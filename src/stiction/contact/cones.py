@@ -7,8 +7,10 @@ opposes sliding, with radius
 
     mu * (normal impulse of its parent contact) + limit
 
-A contact with friction is the parent of one unit; a box row is a unit with a limit and no
-parent. Rows are divided by their length and the load by its size:
+A contact with friction is the parent of a disc. A box row is an interval with a limit; torsional
+or rolling friction is one whose parent is its contact. A contact's units stand together, its
+disc first; those without a parent come last. Rows are divided by their length and the load by
+its size:
 
     normal_i = n_i / |n_i|,   theta_i = |n_i| f_i / load,   a unit's rows by one common length,
 
@@ -22,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.contact.arrays import Whitened
+from stiction.contact.arrays import Arrays, Whitened
 from stiction.kernels.compile import kernel
 
 DEPENDENT = 1e-10
@@ -49,6 +51,7 @@ class Cones(NamedTuple):
     flat: np.ndarray  # (u,) bool: an interval
     length_normal: np.ndarray  # (n,)
     length: np.ndarray  # (u,)
+    unit: np.ndarray  # (nb,) of each box row, or -1: no impulse is allowed there
     load: float
 
 
@@ -142,26 +145,49 @@ def joint_shift(rows_joint, free_joint, basis, kept):
 
 
 @kernel
-def build_cones(p: Whitened, friction, box_limit):
+def is_tied(arrays: Arrays, k):
+    """Whether the limit of box row k grows with a normal impulse."""
+    return arrays.box_contact[k] >= 0 and arrays.box_friction[k] > 0.0
+
+
+@kernel
+def _place_units(arrays: Arrays):
+    """(first (n+1,), unit (nb,), total): `first` and `unit` of `Cones`, and how many units."""
+    n, boxes = arrays.friction.shape[0], arrays.box_limit.shape[0]
+    first = np.zeros(n + 1, np.int64)
+    unit = np.full(boxes, -1)
+    for k in range(boxes):
+        if is_tied(arrays, k):
+            first[arrays.box_contact[k] + 1] += 1
+    for i in range(n):
+        first[i + 1] += first[i] + (1 if arrays.friction[i] > 0.0 else 0)
+    # Filled from their ends, so that no count per contact is needed.
+    end = first[1:].copy()
+    total = first[n]
+    for k in range(boxes - 1, -1, -1):
+        if is_tied(arrays, k):
+            end[arrays.box_contact[k]] -= 1
+            unit[k] = end[arrays.box_contact[k]]
+    for k in range(boxes):
+        if arrays.box_limit[k] > 0.0 and unit[k] < 0:
+            unit[k] = total
+            total += 1
+    return first, unit, total
+
+
+@kernel
+def build_cones(p: Whitened, arrays: Arrays):
     """(cones, joints): the scaled problem, and the joints' (basis, kept, size, shift)."""
     n, r = p.rows_normal.shape
+    friction, box_limit = arrays.friction, arrays.box_limit
     basis = np.empty((r, r))
     kept = np.empty(p.rows_joint.shape[0], np.bool_)
     size, shift = joint_shift(p.rows_joint, p.free_joint, basis, kept)
-    units = 0
-    for i in range(n):
-        if friction[i] > 0.0:
-            units += 1
-    boxes = 0
-    for i in range(box_limit.shape[0]):
-        if box_limit[i] > 0.0:
-            boxes += 1
-    total = units + boxes
+    first, unit, total = _place_units(arrays)
     normal = p.rows_normal.copy()
     free_normal = p.free_normal.copy()
     length_normal = np.ones(n)
     parent = np.full(total, -1)
-    first = np.zeros(n + 1, np.int64)
     mu = np.zeros(total)
     limit = np.zeros(total)
     rows = np.zeros((total, 2, r))
@@ -169,7 +195,6 @@ def build_cones(p: Whitened, friction, box_limit):
     flat = np.zeros(total, np.bool_)
     length = np.ones(total)
     load = 0.0
-    u = 0
     for i in range(n):
         moved, size_n = project_row(basis, size, normal[i], shift)
         free_normal[i] += moved
@@ -179,8 +204,8 @@ def build_cones(p: Whitened, friction, box_limit):
                 normal[i, a] /= size_n
             free_normal[i] /= size_n
         load = max(load, abs(free_normal[i]))
-        first[i] = u
         if friction[i] > 0.0:
+            u = first[i]
             parent[u] = i
             for t in range(2):
                 rows[u, t] = p.rows_tangent[i, t]
@@ -191,18 +216,19 @@ def build_cones(p: Whitened, friction, box_limit):
                 length[u] = 1.0
             mu[u] = min(friction[i] * length[u] / length_normal[i], ENDLESS)
             load = _divide_unit(rows[u], free[u], length[u], load)
-            u += 1
-    first[n] = u
-    for i in range(box_limit.shape[0]):
-        if box_limit[i] > 0.0:
-            rows[u, 0] = p.rows_box[i]
+    for k in range(box_limit.shape[0]):
+        if unit[k] >= 0:
+            u = unit[k]
+            rows[u, 0] = p.rows_box[k]
             moved, size_t = project_row(basis, size, rows[u, 0], shift)
-            free[u, 0] = p.free_box[i] + moved
+            free[u, 0] = p.free_box[k] + moved
             flat[u] = True
-            limit[u] = box_limit[i]
+            limit[u] = box_limit[k]
             length[u] = size_t if size_t > 0.0 else 1.0
+            if is_tied(arrays, k):
+                parent[u] = arrays.box_contact[k]
+                mu[u] = min(arrays.box_friction[k] * length[u] / length_normal[parent[u]], ENDLESS)
             load = _divide_unit(rows[u], free[u], length[u], load)
-            u += 1
     if load == 0.0:
         load = 1.0
     free_normal /= load
@@ -212,7 +238,7 @@ def build_cones(p: Whitened, friction, box_limit):
     return (
         Cones(
             normal, free_normal, parent, first, mu, limit, rows, free, flat,
-            length_normal, length, load,
+            length_normal, length, unit, load,
         ),
         (basis, kept, size, shift),
     )  # fmt: skip
@@ -253,19 +279,20 @@ def joint_impulses(rows_joint, kept, basis, size, target):
 
 
 @kernel
-def to_impulses(p: Whitened, c: Cones, joints, box_limit, theta, phi):
+def to_impulses(p: Whitened, c: Cones, joints, theta, phi):
     """(normal, tangent, joint, box) impulses [N s] for the scaled ones; joints as from
     `build_cones`."""
     basis, kept, size, shift = joints
     n, r = c.normal.shape
     normal = np.zeros(n)
     tangent = np.zeros((n, 2))
-    box = np.zeros(box_limit.shape[0])
+    box = np.zeros(c.unit.shape[0])
     # The joints take what contacts push into their span, and bring their rows to target.
     target = shift.copy()
     for i in range(n):
         normal[i] = theta[i] * (c.load / c.length_normal[i])
-        for u in range(c.first[i], c.first[i + 1]):
+        u = c.first[i]
+        if u < c.first[i + 1] and not c.flat[u]:
             for t in range(2):
                 tangent[i, t] = phi[u, t] * (c.load / c.length[u])
         if size > 0:
@@ -273,11 +300,10 @@ def to_impulses(p: Whitened, c: Cones, joints, box_limit, theta, phi):
                 target[a] -= normal[i] * p.rows_normal[i, a]
                 for t in range(2):
                     target[a] -= tangent[i, t] * p.rows_tangent[i, t, a]
-    u = int(c.first[n])
-    for k in range(box_limit.shape[0]):
-        if box_limit[k] > 0.0:
+    for k in range(box.shape[0]):
+        u = c.unit[k]
+        if u >= 0:
             box[k] = phi[u, 0] * (c.load / c.length[u])
-            u += 1
             if size > 0:
                 for a in range(r):
                     target[a] -= box[k] * p.rows_box[k, a]
@@ -286,19 +312,19 @@ def to_impulses(p: Whitened, c: Cones, joints, box_limit, theta, phi):
 
 
 @kernel
-def from_impulses(c: Cones, box_limit, normal, tangent, box):
+def from_impulses(c: Cones, normal, tangent, box):
     """(theta, phi): the scaled impulses of a warm start, within their cones."""
     n = normal.shape[0]
     theta = np.zeros(n)
     phi = np.zeros((c.parent.shape[0], 2))
     for i in range(n):
         theta[i] = max(normal[i], 0.0) * (c.length_normal[i] / c.load)
-        for u in range(c.first[i], c.first[i + 1]):
+        u = c.first[i]
+        if u < c.first[i + 1] and not c.flat[u]:
             for t in range(2):
                 phi[u, t] = tangent[i, t] * (c.length[u] / c.load)
-    u = c.first[n]
-    for k in range(box_limit.shape[0]):
-        if box_limit[k] > 0.0:
+    for k in range(box.shape[0]):
+        u = c.unit[k]
+        if u >= 0:
             phi[u, 0] = box[k] * (c.length[u] / c.load)
-            u += 1
     return theta, phi

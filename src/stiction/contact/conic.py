@@ -8,7 +8,8 @@ x_0 >= |x_t|. With z = A w + b the velocities and De Saxce's change of variable
 
 is Coulomb's law and the normal one together: a contact opens (x = 0), sticks (y = 0) or slides
 (both on the edge, y_t against x_t). A contact without friction has zero tangents. A box row has
-x_0 fixed at its limit and y_0 free, which makes y_0 = |z_t| by itself.
+x_0 fixed at its limit and y_0 free, which makes y_0 = |z_t| by itself. One whose limit grows with
+a contact's impulse (torsional and rolling friction) has no such block, and is refused.
 
 Three methods, each from where the last one stopped:
 
@@ -54,6 +55,7 @@ from stiction.contact.certificate import certify
 from stiction.contact.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.conic_modes import polish, settle
 from stiction.contact.conic_path import Blocks, Path, Try, blocks_of
+from stiction.contact.model import refuse_tied_rows
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.status import Status
@@ -98,7 +100,7 @@ class Scaled:
     def __init__(self, problem: ContactProblem) -> None:
         arrays = problem.arrays
         self.problem = problem
-        self.cones, self.joints = build_cones(problem.whitened, arrays.friction, arrays.box_limit)
+        self.cones, self.joints = build_cones(problem.whitened, arrays)
         self.blocks = blocks_of(self.cones)
         self.boxes = np.flatnonzero(arrays.box_limit > 0.0)
         self.rough = self.blocks.unit >= 0
@@ -114,13 +116,11 @@ class Scaled:
         """Normal (nc,), tangent (nc, 2), joint (nj,) and box (nb,) impulses [N s] for f (m, 3)."""
         p, phi = self.problem, f[self.rough, 1:]
         theta = f[: p.nc, 0] / self.blocks.steep[: p.nc]
-        return to_impulses(p.whitened, self.cones, self.joints, p.arrays.box_limit, theta, phi)
+        return to_impulses(p.whitened, self.cones, self.joints, theta, phi)
 
     def blocked(self, start: ContactSolution) -> Array:
         """Impulses f (m, 3) of an earlier solution."""
-        theta, phi = from_impulses(
-            self.cones, self.problem.arrays.box_limit, start.normal, start.tangent, start.box
-        )
+        theta, phi = from_impulses(self.cones, start.normal, start.tangent, start.box)
         f = np.zeros(self.blocks.free.shape)
         f[: len(theta), 0] = theta * self.blocks.steep[: len(theta)]
         f[self.rough, 1:] = phi
@@ -188,6 +188,7 @@ def solve_conic(
 
     start: an earlier solution; it is tried as it is, then Newton's method from its modes.
     """
+    refuse_tied_rows(problem, "the conic solver")
     scaled = Scaled(problem)
     best = Best(scaled)
     # Paths that run off overflow before they are given up.

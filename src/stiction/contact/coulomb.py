@@ -12,7 +12,12 @@ The ladder, climbed until a certificate passes (`rungs` of the solution names th
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
                  regularization (and Newton)
-    conic        exact cone only: a conic solver in a fixed point on the slip
+    conic        exact cone only: a conic solver in a fixed point on the slip; not where a
+                 contact has torsional or rolling friction, which it does not know
+
+Torsional and rolling friction are box rows with a contact: |f_b| <= box_limit + box_friction f_n
+against B v+. Each has its own interval; sliding, spinning and rolling share the normal impulse
+and nothing else, and no polygon takes the place of an interval.
 """
 
 from __future__ import annotations
@@ -56,6 +61,9 @@ class Coulomb(ContactModel):
     solver: which way the polygon's LCP is solved first: "reduced" and "structural" (Lloyd),
         "standard" (Lemke on the assembled matrix), "search" (Yamane & Nakamura). All solve the
         same problem; the others follow as rungs where one fails.
+
+    Torsional and rolling friction are box rows with a contact (`ContactProblem.box_contact`); their
+    limits are intervals, whatever the facets.
     """
 
     facets: int | None = None
@@ -121,17 +129,14 @@ class Coulomb(ContactModel):
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Climbs the ladder on one island; see the module's head."""
         whitened = problem.whitened
-        arrays = problem.arrays
-        cones, joints = build_cones(whitened, arrays.friction, arrays.box_limit)
+        cones, joints = build_cones(whitened, problem.arrays)
         pivots = 0
         rungs: list[str] = []
         best: Impulses | None = None
         for name, (theta, phi, code, more) in self._ladder(problem, cones, start):
             pivots += more
             rungs.append(name)
-            normal, tangent, joint, box = to_impulses(
-                whitened, cones, joints, arrays.box_limit, theta, phi
-            )
+            normal, tangent, joint, box = to_impulses(whitened, cones, joints, theta, phi)
             status = Status.from_code(code)
             best = Impulses(normal, tangent, joint, box, status, pivots, tuple(rungs))
             if code == Code.SOLVED and self._passes(problem, best):
@@ -153,7 +158,7 @@ class Coulomb(ContactModel):
         facets = self.facets or 0
         if start is not None:
             guess = (start.normal, start.tangent, start.box)
-            yield "warm start", _warm(problem, cones, guess, facets)
+            yield "warm start", _warm(cones, guess, facets)
         if self.facets is None:
             yield "reduced", _exact(cones, limit)
             order: tuple[Solver, ...] = ("search", "standard")
@@ -161,7 +166,7 @@ class Coulomb(ContactModel):
             order = (self.solver, *[s for s in SOLVERS if s != self.solver])
         for solver in order:
             yield solver, _polygon(cones, facets, solver, limit)
-        if self.facets is None:
+        if self.facets is None and not (cones.flat & (cones.parent >= 0)).any():
             yield "conic", _conic(problem, cones)
 
 
@@ -171,10 +176,8 @@ def _hopeless(cones: Cones) -> bool:
     return bool((cones.free_normal[zero] < -1e-9).any())
 
 
-def _warm(
-    problem: ContactProblem, cones: Cones, guess: tuple[Array, Array, Array], facets: int
-) -> Attempt:
-    theta, phi = from_impulses(cones, problem.arrays.box_limit, *guess)
+def _warm(cones: Cones, guess: tuple[Array, Array, Array], facets: int) -> Attempt:
+    theta, phi = from_impulses(cones, *guess)
     turn = np.zeros(len(phi))
     residual, _ = newton(cones, theta, phi, STEPS, turn, facets, 1.0)
     return theta, phi, Code.SOLVED if residual <= CONVERGED else Code.ERROR, 0
@@ -230,5 +233,5 @@ def _conic(problem: ContactProblem, cones: Cones) -> Attempt:
     from stiction.contact.conic import solve_conic
 
     normal, tangent, _, box, iterations, _ = solve_conic(problem)
-    theta, phi = from_impulses(cones, problem.arrays.box_limit, normal, tangent, box)
+    theta, phi = from_impulses(cones, normal, tangent, box)
     return theta, phi, Code.SOLVED, int(iterations)

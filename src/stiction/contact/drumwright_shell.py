@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.certificate import LawName
 from stiction.contact.cones import build_cones, from_impulses, to_impulses
-from stiction.contact.model import ContactModel, Impulses
+from stiction.contact.model import ContactModel, Impulses, refuse_tied_rows
 from stiction.contact.problem import ContactProblem
 from stiction.contact.shell_cuts import solve_cuts
 from stiction.contact.shell_lagrangian import solve_circle
@@ -70,8 +70,10 @@ class DrumwrightShell(ContactModel):
         """Velocity and impulses of least kinetic energy.
 
         The certificate grades what any convex impact law obeys; SOLVED asks, beyond it, that
-        `optimality_gap` is within tolerance.
+        `optimality_gap` is within tolerance. Torsional and rolling friction (`box_friction`) is
+        refused.
         """
+        refuse_tied_rows(problem, "DrumwrightShell")
         solution = super().solve(problem, start)
         if solution.status is Status.SOLVED:
             gap = optimality_gap(problem, solution, self.facets)
@@ -81,11 +83,10 @@ class DrumwrightShell(ContactModel):
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of a problem whose rows all hang together."""
-        arrays = problem.arrays
-        cones, joints = build_cones(problem.whitened, arrays.friction, arrays.box_limit)
+        cones, joints = build_cones(problem.whitened, problem.arrays)
         before = np.empty(0), np.empty((0, 2))
         if start is not None:
-            before = from_impulses(cones, arrays.box_limit, start.normal, start.tangent, start.box)
+            before = from_impulses(cones, start.normal, start.tangent, start.box)
         limit = 500 + 100 * (len(cones.normal) + len(cones.mu))
         rungs: tuple[str, ...] = ("cuts",)
         if self.facets is None:
@@ -97,9 +98,7 @@ class DrumwrightShell(ContactModel):
                 code = Code.INFEASIBLE
         else:
             theta, phi, code, steps = solve_cuts(cones, int(self.facets), limit)
-        normal, tangent, joint, box = to_impulses(
-            problem.whitened, cones, joints, arrays.box_limit, theta, phi
-        )
+        normal, tangent, joint, box = to_impulses(problem.whitened, cones, joints, theta, phi)
         return Impulses(normal, tangent, joint, box, Status.from_code(code), steps, rungs)
 
 

@@ -329,8 +329,9 @@ def to_impulses(problem: ContactProblem, answer: Answer, tangent: Array) -> Impu
 
 class Frictionless(ContactModel):
     """Contacts that only push: min 1/2 |v+ - v_free|^2 in the metric of the mass, over
-    N v+ >= b and J v+ = c, with dry friction of joints. Unique in v+; with redundant contacts
-    not in the impulses, of which at most nv are then positive."""
+    N v+ >= b and J v+ = c, with dry friction of joints. Torsional and rolling friction belong to
+    Coulomb's law: a box row has its `box_limit` here, and nothing of `box_friction`. Unique in v+;
+    with redundant contacts not in the impulses, of which at most nv are then positive."""
 
     law = "frictionless"
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.arrays import Array, Arrays, Scales
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.dense import row_dot
 
 
@@ -56,6 +56,12 @@ def new_table() -> Table:
     return Table(np.zeros(9), np.zeros(9), np.full(9, -1))
 
 
+@leaf
+def _length(x: float, y: float) -> float:
+    """Of a vector; without the care for overflow that makes `hypot` ten times as slow."""
+    return np.sqrt(x * x + y * y)
+
+
 @kernel
 def ratio(size: float, scale: float) -> float:
     """size / scale, where nothing over nothing is nothing."""
@@ -81,7 +87,7 @@ def _gauge(x: float, y: float, facets: int) -> float:
 
     The polygon's corners lie at the angles 2 pi j / facets, at its radius from the centre.
     """
-    length = np.hypot(x, y)
+    length = _length(x, y)
     if facets == 0 or length == 0.0:
         return length
     if facets == 2:
@@ -99,7 +105,7 @@ def _project(x: float, y: float, radius: float, facets: int) -> tuple[float, flo
     if _gauge(x, y, facets) <= radius:
         return x, y
     if facets == 0:
-        shrink = radius / np.hypot(x, y)
+        shrink = radius / _length(x, y)
         return shrink * x, shrink * y
     # The nearest edge is that of the sector: its mirror lines run through the corners.
     sector = 2.0 * np.pi / facets
@@ -115,7 +121,7 @@ def _project(x: float, y: float, radius: float, facets: int) -> tuple[float, flo
 def _support(x: float, y: float, facets: int) -> float:
     """Largest inner product of (x, y) with a point of the unit disc or polygon."""
     if facets == 0:
-        return np.hypot(x, y)
+        return _length(x, y)
     best = -np.inf
     for j in range(facets):
         angle = 2.0 * np.pi * j / facets
@@ -127,7 +133,7 @@ def _support(x: float, y: float, facets: int) -> float:
 def _off_disc(z0: float, z1: float, t0: float, t1: float, radius: float, facets: int) -> float:
     """|z - proj(z - t)|: distance of impulse z and slip t from the law of that radius."""
     p0, p1 = _project(z0 - t0, z1 - t1, radius, facets)
-    return np.hypot(z0 - p0, z1 - p1)
+    return _length(z0 - p0, z1 - p1)
 
 
 @kernel
@@ -153,8 +159,8 @@ def _endless(x: float, y: float, z0: float, z1: float, t0: float, t1: float) -> 
     Three branches: pressed and no slip (y = 0, t = 0); no impulse at all (x = 0, z = 0); and
     the limit of sliding, x = 0, y = 0, z against t, where x = |z| / mu has vanished.
     """
-    impulse = np.hypot(z0, z1)
-    slip = np.hypot(t0, t1)
+    impulse = _length(z0, z1)
+    slip = _length(t0, t1)
     stick = max(abs(y), slip)
     apart = max(abs(x), impulse)
     askew = min(impulse, slip)
@@ -185,8 +191,8 @@ def grade_friction(
     """The tangential law of contact i; `parting` is N v+ - b, `drag` h mu_v, `ahead` b < 0."""
     if law == Law.COULOMB and f_n == 0.0 and f_0 == 0.0 and f_1 == 0.0:
         return  # no impulse obeys Coulomb's law whatever the slip
-    force = np.hypot(f_0, f_1)
-    slip = np.hypot(v_0, v_1)
+    force = _length(f_0, f_1)
+    slip = _length(v_0, v_1)
     if (
         law == Law.FRICTIONLESS
         or (mu == 0.0 and law != Law.VISCOUS)
@@ -198,7 +204,7 @@ def grade_friction(
         note(table, Entry.FRICTION, slip, ratio(slip, scale), i)
         return
     if law == Law.VISCOUS:
-        off = np.hypot(f_0 + drag * v_0, f_1 + drag * v_1)
+        off = _length(f_0 + drag * v_0, f_1 + drag * v_1)
         note(table, Entry.FRICTION, off, ratio(off * inverse, scale * (1 + drag * inverse)), i)
         return
     if mu < np.inf:
@@ -327,7 +333,9 @@ def grade(
         _take(residual, joint, i, f_j[i])
     for i in range(f_b.shape[0]):
         u = row_dot(box, i, v)
-        limit = arrays.box_limit[i]
+        limit, contact = arrays.box_limit[i], arrays.box_contact[i]
+        if law == Law.COULOMB and contact >= 0:
+            limit += arrays.box_friction[i] * max(f_n[contact], 0.0)
         grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
         _take(residual, box, i, f_b[i])
     for j in range(nv):

@@ -2,7 +2,7 @@
 
 An impulse in one island changes no velocity in another, so each is a problem of its own.
 Two degrees of freedom belong together if the mass matrix couples them or one row touches
-both; a tree of merged sets (union-find) holds the groups.
+both; a box row belongs to its contact; a tree of merged sets (union-find) holds the groups.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _merge_row(parent: Indices, row: Array, first: int) -> int:
 
 @kernel
 def label_rows(
-    mass: Array, normal: Array, tangent: Array, joint: Array, box: Array
+    mass: Array, normal: Array, tangent: Array, joint: Array, box: Array, box_contact: Indices
 ) -> tuple[Indices, Indices]:
     """Labels of all rows (contacts, joints, boxes) and of the dofs.
 
@@ -75,7 +75,14 @@ def label_rows(
     for i in range(nj):
         labels[nc + i] = _merge_row(parent, joint[i], -1)
     for i in range(nb):
-        labels[nc + nj + i] = _merge_row(parent, box[i], -1)
+        contact = box_contact[i]
+        first = _merge_row(parent, box[i], labels[contact] if contact >= 0 else -1)
+        labels[nc + nj + i] = first
+        if contact >= 0:
+            labels[contact] = first
+    for i in range(nb):  # a row of zeros, whose contact got its label by a later one
+        if box_contact[i] >= 0:
+            labels[nc + nj + i] = labels[box_contact[i]]
     for i in range(labels.shape[0]):
         if labels[i] >= 0:
             labels[i] = _root(parent, labels[i])
@@ -100,10 +107,13 @@ def label_blocks(delassus: Array, dimension: int) -> Indices:
     return parent
 
 
-def gather(labels: Indices, dof_labels: Indices, nc: int, nj: int) -> list[Island]:
+def gather(
+    labels: Indices, dof_labels: Indices, nc: int, nj: int, box_contact: Indices
+) -> list[Island]:
     """Islands from row and dof labels, in the order of their labels.
 
-    Rows of zeros (label -1) touch nothing: each is an island without dofs, at the end.
+    Rows of zeros (label -1) touch nothing: each is an island without dofs, at the end, box rows
+    together with their contact.
     Degrees of freedom that no row touches are in none.
     """
     islands = []
@@ -116,7 +126,9 @@ def gather(labels: Indices, dof_labels: Indices, nc: int, nj: int) -> list[Islan
     none = np.empty(0, np.int64)
     for row in np.flatnonzero(labels < 0):
         kind = int(row >= nc) + int(row >= nc + nj)
-        groups = [none, none, none, none]
+        if kind == 2 and box_contact[row - nc - nj] >= 0:
+            continue
+        groups = [none, none, np.flatnonzero(box_contact == row) if kind == 0 else none, none]
         groups[kind] = np.array([row - (0, nc, nc + nj)[kind]])
         islands.append(Island(*groups))
     return islands

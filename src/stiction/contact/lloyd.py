@@ -16,7 +16,7 @@ at most r + 1 unknowns. One phi of each unit whose lambda is basic is eliminated
 lambda itself by that phi's sigma = 0. Values and direction are computed anew from the basis at
 each pivot, so rounding errors never add up.
 
-`reduced` starts without friction and gives a contact its unit when its theta first enters the
+`reduced` starts without friction and gives a contact its units when its theta first enters the
 basis (appendix D: its cover is chosen so that all stays nonnegative); `structural` has all
 units from the start.
 
@@ -27,9 +27,9 @@ bounds contradict each other), PIVOT_LIMIT, SINGULAR.
 
 Where this departs from Lloyd: covers are spread generically, against ties (see
 `stiction.lcp.lemke`); a unit stays once it is there (he drops it when theta leaves: with z0 > 0
-its phi need not be zero then); box rows are units of two facets with a fixed limit; a contact
-is grown when its theta is about to enter, not after, so that the last pivot needs no special
-case; facets may be turned unit by unit.
+its phi need not be zero then); box rows are units of two facets, there from the start if they
+have a limit of their own; a contact is grown when its theta is about to enter, not after, so that
+the last pivot needs no special case; facets may be turned unit by unit.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
     for i in range(n):
         cover_n[i] = 1.0 + ((i + 1) * GOLDEN) % 1.0
     for u in range(units):
-        if not reduced or parent[u] < 0:
+        if not reduced or parent[u] < 0 or limits[u] > 0.0:
             present[count] = u
             is_present[u] = True
             count += 1

@@ -93,6 +93,19 @@ def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:
         )
 
 
+def refuse_tied_rows(problem: ContactProblem, model: str) -> None:
+    """Raises InvalidInput if a box row's limit grows with a normal impulse: `model` has no
+    torsional or rolling friction."""
+    tied = np.flatnonzero((problem.box_contact >= 0) & (problem.box_friction > 0.0))
+    if tied.size:
+        row = int(tied[0])
+        reason = (
+            f"is {problem.box_contact[row]}: {model} has no torsional or rolling friction; "
+            "use Coulomb, or leave box_friction out"
+        )
+        raise InvalidInput("box_contact", reason, problem.box_contact.shape, (row,))
+
+
 def conclude(
     problem: ContactProblem,
     law: LawName,

@@ -131,10 +131,10 @@ def residual(p: Cones, theta, phi, nu, slip, candidate, turn, facets):
     for u in range(phi.shape[0]):
         i = p.parent[u]
         radius = p.limit[u]
-        if i >= 0:
-            if not candidate[i]:
-                continue
+        if i >= 0 and candidate[i]:
             radius += p.mu[u] * max(theta[i] - nu[i], 0.0)
+        elif i >= 0 and radius == 0.0:
+            continue
         x0, x1, _ = project(
             phi[u, 0] - slip[u, 0], phi[u, 1] - slip[u, 1], radius, p.flat[u], turn[u], facets
         )
@@ -144,20 +144,16 @@ def residual(p: Cones, theta, phi, nu, slip, candidate, turn, facets):
 
 
 @kernel
-def _slide_rows(p: Cones, u, theta, phi, nu, slip, rho, H, E, F, e):
+def _slide_rows(p: Cones, u, mu, radius, phi, slip, rho, H, E, F, e):
     """Equations phi = R y/|y| of a sliding unit, y = phi - rho slip: fills rows e, e+1 of H (their
-    action through velocities), E (on phi0, phi1, theta_p directly), F (values)."""
+    action through velocities), E (on phi0, phi1, theta_p directly), F (values). mu is zero where
+    its contact does not press."""
     i = p.parent[u]
     y0 = phi[u, 0] - rho * slip[u, 0]
     y1 = phi[u, 1] - rho * slip[u, 1]
     size = np.sqrt(y0 * y0 + y1 * y1)
     y0 /= size
     y1 /= size
-    mu = 0.0
-    radius = p.limit[u]
-    if i >= 0:
-        mu = p.mu[u]
-        radius += mu * max(theta[i] - rho * nu[i], 0.0)
     c = 0.0 if p.flat[u] else radius / size
     # Projector off the sliding direction, times c.
     p00 = c * (1.0 - y0 * y0)
@@ -166,7 +162,7 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, rho, H, E, F, e):
     rows, normal = p.rows, p.normal
     for a in range(rows.shape[2]):
         H[e, a] = rho * (p00 * rows[u, 0, a] + p01 * rows[u, 1, a])
-        if i >= 0:
+        if mu > 0.0:
             H[e, a] += rho * mu * y0 * normal[i, a]
     E[e, 0] = 1.0 - p00
     E[e, 1] = -p01
@@ -176,7 +172,7 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, rho, H, E, F, e):
         return
     for a in range(rows.shape[2]):
         H[e + 1, a] = rho * (p01 * rows[u, 0, a] + p11 * rows[u, 1, a])
-        if i >= 0:
+        if mu > 0.0:
             H[e + 1, a] += rho * mu * y1 * normal[i, a]
     E[e + 1, 0] = -p01
     E[e + 1, 1] = 1.0 - p11
@@ -185,14 +181,9 @@ def _slide_rows(p: Cones, u, theta, phi, nu, slip, rho, H, E, F, e):
 
 
 @kernel
-def _polygon_rows(p: Cones, u, place, y0, y1, theta, phi, nu, slip, turn, facets, H, E, F, e):
+def _polygon_rows(p: Cones, u, mu, radius, place, y0, y1, phi, slip, turn, facets, H, E, F, e):
     """Equations of a unit that slips on its polygon; fills as `_slide_rows` does."""
     i = p.parent[u]
-    mu = 0.0
-    radius = p.limit[u]
-    if i >= 0:
-        mu = p.mu[u]
-        radius += mu * max(theta[i] - nu[i], 0.0)
     rows, normal = p.rows, p.normal
     half = np.pi / facets
     first = polygon_edge(y0, y1, turn, facets)
@@ -201,7 +192,7 @@ def _polygon_rows(p: Cones, u, place, y0, y1, theta, phi, nu, slip, turn, facets
         b0, b1 = a1, -a0
         for a in range(rows.shape[2]):
             H[e, a] = a0 * rows[u, 0, a] + a1 * rows[u, 1, a]
-            H[e + 1, a] = mu * np.cos(half) * normal[i, a] if i >= 0 else 0.0
+            H[e + 1, a] = mu * np.cos(half) * normal[i, a] if mu > 0.0 else 0.0
         E[e, 0] = E[e, 1] = E[e, 2] = 0.0
         F[e] = a0 * slip[u, 0] + a1 * slip[u, 1]
         E[e + 1, 0] = b0
@@ -213,7 +204,7 @@ def _polygon_rows(p: Cones, u, place, y0, y1, theta, phi, nu, slip, turn, facets
     for t in range(2):
         d = np.cos(corner) if t == 0 else np.sin(corner)
         for a in range(rows.shape[2]):
-            H[e + t, a] = mu * d * normal[i, a] if i >= 0 else 0.0
+            H[e + t, a] = mu * d * normal[i, a] if mu > 0.0 else 0.0
         E[e + t, 0] = 1.0 if t == 0 else 0.0
         E[e + t, 1] = 1.0 if t == 1 else 0.0
         E[e + t, 2] = -mu * d
@@ -269,8 +260,8 @@ def shortest_step(J, F, m, step, length, order):
 
 @kernel
 def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, names, H, E, F):
-    """Names the unknowns of the pressed contacts (kind, index, component) and fills their
-    equations; returns how many."""
+    """Names the unknowns of the pressed contacts, and of units with a limit of their own (kind,
+    index, component), and fills their equations; returns how many."""
     m = 0
     normal, rows = p.normal, p.rows
     r = normal.shape[1]
@@ -285,11 +276,14 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, nam
             m += 1
     for u in range(phi.shape[0]):
         i = p.parent[u]
-        if i >= 0 and not (candidate[i] and theta[i] > rho * nu[i]):
-            continue
+        mu = 0.0
         radius = p.limit[u]
         if i >= 0:
-            radius += p.mu[u] * (theta[i] - rho * nu[i])
+            if candidate[i] and theta[i] > rho * nu[i]:
+                mu = p.mu[u]
+                radius += mu * (theta[i] - rho * nu[i])
+            elif radius == 0.0:
+                continue
         y0 = phi[u, 0] - rho * slip[u, 0]
         y1 = phi[u, 1] - rho * slip[u, 1]
         count = 1 if p.flat[u] else 2
@@ -302,10 +296,10 @@ def _linearize(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, nam
                 E[m + t, 0] = E[m + t, 1] = E[m + t, 2] = 0.0
         elif facets > 0 and not p.flat[u]:
             _polygon_rows(
-                p, u, place, y0, y1, theta, phi, nu, slip, turn[u], facets, H, E, F, m
+                p, u, mu, radius, place, y0, y1, phi, slip, turn[u], facets, H, E, F, m
             )  # fmt: skip
         else:
-            _slide_rows(p, u, theta, phi, nu, slip, rho, H, E, F, m)
+            _slide_rows(p, u, mu, radius, phi, slip, rho, H, E, F, m)
         for t in range(count):
             names[m, 0] = 1
             names[m, 1] = u
@@ -368,11 +362,13 @@ def _workspace(cap, r):
 @kernel
 def _unknowns(p: Cones, candidate):
     """Upper bound on the unknowns of a step."""
-    n = candidate.shape[0]
-    count = 2 * (p.parent.shape[0] - p.first[n])
-    for i in range(n):
-        if candidate[i]:
-            count += 1 + 2 * (p.first[i + 1] - p.first[i])
+    count = 0
+    for i in range(candidate.shape[0]):
+        count += 1 if candidate[i] else 0
+    for u in range(p.parent.shape[0]):
+        i = p.parent[u]
+        if i < 0 or candidate[i] or p.limit[u] > 0.0:
+            count += 1 if p.flat[u] else 2
     return count
 
 
@@ -388,8 +384,9 @@ def _take_step(p: Cones, theta, phi, nu, slip, candidate, turn, facets, rho, ws)
         if candidate[i] and not theta[i] > rho * nu[i]:
             theta[i] = 0.0
             for u in range(p.first[i], p.first[i + 1]):
-                phi[u, 0] = 0.0
-                phi[u, 1] = 0.0
+                if p.limit[u] == 0.0:
+                    phi[u, 0] = 0.0
+                    phi[u, 1] = 0.0
     names, step = ws.names, ws.step
     for k in range(m):
         if names[k, 0] == 0:
@@ -453,7 +450,9 @@ def newton(p: Cones, theta, phi, steps, turn, facets, rho):
     for i in range(n):
         theta[i] = max(theta[i], 0.0)
     for u in range(units):
-        radius = p.limit[u] if p.parent[u] < 0 else p.mu[u] * theta[p.parent[u]]
+        radius = p.limit[u]
+        if p.parent[u] >= 0:
+            radius += p.mu[u] * theta[p.parent[u]]
         x0, x1, _ = project(phi[u, 0], phi[u, 1], radius, p.flat[u], turn[u], facets)
         phi[u, 0] = x0
         phi[u, 1] = x1

@@ -43,7 +43,11 @@ def sticking_contacts(friction: Array, bound: Array) -> States:
 
 
 class NoSlip(ContactModel):
-    """Drumwright's no-slip model: contacts that touch hold, whatever it takes."""
+    """Drumwright's no-slip model: contacts that touch hold, whatever it takes.
+
+    They hold against sliding: torsional and rolling friction belong to Coulomb's law, and a box
+    row has its `box_limit` here, and nothing of `box_friction`.
+    """
 
     law = "no-slip"
 

@@ -17,7 +17,9 @@ method finds one (Stewart and Trinkle, Anitescu and Potra). Facets at the angles
 inscribe the circle: a contact resists with at least cos(pi / d) mu, its full mu only along a
 facet.
 
-Bilateral joints have no place in this form; `assemble` takes the problem with them eliminated.
+Bilateral joints and box rows have no place in this form. `assemble` takes the problem with joints
+eliminated; there a box row is a unit of two facets, phi, with gamma = limit + mu theta - sum phi,
+mu its ratio to the contact's impulse or zero: torsional and rolling friction fit in.
 """
 
 from __future__ import annotations
@@ -116,8 +118,8 @@ def unpack(z: Array, contacts: int, facets: int) -> tuple[Array, Array]:
 def assemble(p: Cones, spread: Array) -> tuple[Array, Array]:
     """M and q of the LCP of a scaled problem, joints eliminated, facets (u, d, 2) `spread`.
 
-    Order: theta, phi (unit by unit), lambda. An interval has two facets; the rest of its d are
-    rows of zeros that no velocity makes negative.
+    Order: theta, phi (unit by unit), lambda. A contact may have several units. An interval has two
+    facets; the rest of its d are rows of zeros that no velocity makes negative.
     """
     units, facets, _ = spread.shape
     contacts, size = p.normal.shape

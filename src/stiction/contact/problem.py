@@ -6,7 +6,8 @@ Unknown are the velocity v+ after the step and the impulses f_n, f_t, f_j, f_b:
     0 <= f_n  _|_  N v+ - b >= 0        contacts and joint limits
     f_t: the friction law of the model  |f_t| <= mu f_n against T v+, say
     J v+ = c                            joints
-    |f_b| <= limit, against B v+        dry friction in joints
+    |f_b| <= limit, against B v+        dry friction in joints; with limit + ratio f_n of one
+                                        contact, torsional and rolling friction there
 
 Contact models see it whitened: with M = L L', row_w = L^-1 row and v_free = v + h M^-1 f, the
 velocity along each row is `free + rows (rows' impulses)`. A problem given by its contact-space
@@ -32,6 +33,7 @@ from stiction.contact.scales import measure, measure_delassus
 from stiction.errors import InvalidInput
 
 T = TypeVar("T")
+N = TypeVar("N", np.float64, np.int64)
 
 FORMAT = 1
 """Version of the .npz files that `save` writes; `load` refuses later ones."""
@@ -54,8 +56,17 @@ class ContactProblem:
     bound         (nc,) or scalar, least N v+ [m/s]: 0 where touching, -gap/h ahead of contact
     joint         (nj, nv) rows with J v+ = joint_target; they may depend on each other
     joint_target  (nj,) or scalar [m/s, rad/s]
-    box           (nb, nv) rows of joint dry friction
-    box_limit     (nb,) or scalar, largest impulse, tau h [N s, N m s]; inf allowed
+    box           (nb, nv) rows of joint dry friction, and of torsional and rolling friction
+    box_limit     (nb,) or scalar, largest impulse, tau h [N s, N m s]; inf allowed; may be left
+                  out (0) where every row has a contact
+    box_contact   (nb,) or scalar, the contact whose normal impulse a row's limit grows with, or -1
+                  (the default) for none
+    box_friction  (nb,) or scalar >= 0, how much it grows, |f_b| <= box_limit + box_friction f_n
+                  [m for rows of angular velocity]; a scalar serves the rows that have a contact
+
+    Torsional friction is a row for spin about a contact's normal, rolling friction one or two for
+    turning about its tangents. They belong to Coulomb's law: elsewhere such a row has its
+    `box_limit` only.
 
     Arrays are copied and checked once: a wrong shape, a non-finite entry, a negative friction or
     an inertia that is none raise `InvalidInput` with the array's name and the index. The
@@ -105,6 +116,8 @@ class ContactProblem:
         joint_target: ArrayLike | None = None,
         box: ArrayLike | None = None,
         box_limit: ArrayLike | None = None,
+        box_contact: ArrayLike | None = None,
+        box_friction: ArrayLike | None = None,
     ) -> None:
         mass_matrix, factor, last = check.spd("mass", mass)
         nv = len(mass_matrix)
@@ -116,8 +129,10 @@ class ContactProblem:
             tangent_rows = check.real("tangent", tangent, (nc, 2, nv))
         joint_rows = _rows("joint", joint, nv)
         box_rows = _rows("box", box, nv)
-        if box_limit is None and len(box_rows):
-            raise InvalidInput("box_limit", "is missing: each row of box needs its limit tau h")
+        contact, ratio = _box_friction(box_contact, box_friction, len(box_rows), nc)
+        if box_limit is None and (contact < 0).any():
+            reason = "is missing: each row of box needs its limit tau h, or a contact"
+            raise InvalidInput("box_limit", reason)
         self._fill(
             Arrays(
                 mass_matrix,
@@ -138,6 +153,8 @@ class ContactProblem:
                     "a limit on |impulse| is not negative (inf: no limit)",
                     infinite=True,
                 ),
+                contact,
+                ratio,
             ),
             factor,
             last,
@@ -190,6 +207,8 @@ class ContactProblem:
                 none,
                 np.zeros(0),
                 none,
+                np.zeros(0),
+                np.zeros(0, np.int64),
                 np.zeros(0),
             ),
             rows,
@@ -308,13 +327,23 @@ class ContactProblem:
 
     @property
     def box(self) -> Array:
-        """(nb, nv) rows of joint dry friction."""
+        """(nb, nv) rows of joint dry friction, torsional and rolling friction."""
         return self._own("box")
 
     @property
     def box_limit(self) -> Array:
-        """(nb,) largest impulses [N s, N m s]."""
+        """(nb,) largest impulses [N s, N m s]; of a row with a contact, without its part."""
         return _locked(self._arrays.box_limit)
+
+    @property
+    def box_contact(self) -> NDArray[np.int64]:
+        """(nb,) contact whose normal impulse the row's limit grows with, or -1."""
+        return _locked(self._arrays.box_contact)
+
+    @property
+    def box_friction(self) -> Array:
+        """(nb,) limit per normal impulse of the contact [m for rows of angular velocity]."""
+        return _locked(self._arrays.box_friction)
 
     def _own(self, name: str) -> Array:
         if self.delassus is not None:
@@ -469,8 +498,9 @@ class ContactProblem:
     def islands(self) -> list[Island]:
         """Groups of rows that share no degree of freedom; see `Island`.
 
-        Rows of zeros form islands of their own, without degrees of freedom. In a Delassus
-        problem contacts stand for the degrees of freedom: `dofs` are rows of its matrix.
+        A box row is where its contact is. Rows of zeros form islands of their own, without
+        degrees of freedom. In a Delassus problem contacts stand for the degrees of freedom:
+        `dofs` are rows of its matrix.
         """
         arrays, nc = self._arrays, self.nc
         if self.delassus is not None:
@@ -478,9 +508,14 @@ class ContactProblem:
             dof_labels = np.repeat(labels, self.dimension)
         else:
             labels, dof_labels = label_rows(
-                arrays.mass, arrays.normal, arrays.tangent, arrays.joint, arrays.box
+                arrays.mass,
+                arrays.normal,
+                arrays.tangent,
+                arrays.joint,
+                arrays.box,
+                arrays.box_contact,
             )
-        return gather(labels, dof_labels, nc, self.nj)
+        return gather(labels, dof_labels, nc, self.nj, arrays.box_contact)
 
     def restricted(self, island: Island) -> ContactProblem:
         """The problem of one island: its rows over its degrees of freedom."""
@@ -496,6 +531,7 @@ class ContactProblem:
             block = self.delassus[np.ix_(dofs, dofs)]
             free = a.velocity[dofs]
             return self.from_delassus(block, free, dimension=self.dimension, **common)
+        contact = a.box_contact[island.boxes]
         return ContactProblem(
             mass=a.mass[np.ix_(dofs, dofs)],
             velocity=a.velocity[dofs],
@@ -506,6 +542,8 @@ class ContactProblem:
             joint_target=a.joint_target[island.joints],
             box=a.box[np.ix_(island.boxes, dofs)],
             box_limit=a.box_limit[island.boxes],
+            box_contact=np.where(contact < 0, -1, np.searchsorted(contacts, contact)),
+            box_friction=a.box_friction[island.boxes],
             **common,
         )
 
@@ -593,6 +631,24 @@ def _viscosity(value: ArrayLike | None, nc: int) -> Array:
     return check.nonnegative("viscosity", given, nc, advice, infinite=False)
 
 
+def _box_friction(
+    contact: ArrayLike | None, ratio: ArrayLike | None, nb: int, nc: int
+) -> tuple[NDArray[np.int64], Array]:
+    """(nb,) contacts, -1 for none, and limits per normal impulse, checked."""
+    advice = f"the number of one of {nc} contacts, or -1 for none"
+    which = check.indices("box_contact", -1 if contact is None else contact, nb, nc, advice)
+    given = 0.0 if ratio is None else ratio
+    advice = "a ratio of impulses is a finite number >= 0"
+    ratios = check.nonnegative("box_friction", given, nb, advice, infinite=False)
+    if contact is not None and np.ndim(given) == 0:
+        return which, np.where(which < 0, 0.0, ratios)
+    loose = np.flatnonzero((which < 0) & (ratios > 0.0))
+    if loose.size:
+        reason = f"is {ratios[loose[0]]:g}, but box_contact gives the row no contact"
+        raise InvalidInput("box_friction", reason, ratios.shape, (int(loose[0]),))
+    return which, ratios
+
+
 def _least_squares(rows: Array, free: Array, diagonal: Array) -> Array:
     """x (r,) with rows x nearest to `free`, each entry weighted by 1 / diagonal.
 
@@ -603,7 +659,7 @@ def _least_squares(rows: Array, free: Array, diagonal: Array) -> Array:
     return cast(Array, (free @ weighted) / np.einsum("ij,ij->j", rows, weighted))
 
 
-def _locked(array: Array) -> Array:
+def _locked(array: NDArray[N]) -> NDArray[N]:
     """A read-only view."""
     view = array.view()
     view.flags.writeable = False

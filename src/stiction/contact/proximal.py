@@ -45,7 +45,7 @@ from stiction.contact.blocks import (
 )
 from stiction.contact.grading import Law
 from stiction.contact.newton import polygon_edge, project_polygon
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.envelope import (
     close_envelope,
     factor_any,
@@ -147,7 +147,7 @@ def load_of(b: Blocks, count, law, u, weight):
     return load
 
 
-@kernel
+@leaf
 def _disc_mode(facets, y0, y1, radius, w, rub, shape, i):
     """Mode of a disc whose projected impulse is y, and the `shape` of a sliding one."""
     if facets > 0:
@@ -181,7 +181,7 @@ def _disc_mode(facets, y0, y1, radius, w, rub, shape, i):
     return SLID
 
 
-@kernel
+@leaf
 def _interval_mode(y, radius):
     if y > radius:
         return SLID
@@ -239,7 +239,7 @@ def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
     return changed, slides
 
 
-@kernel
+@leaf
 def _settled(u, size):
     """u, or zero where it is rounding."""
     return u if abs(u) > ROUNDING * size else 0.0
@@ -287,11 +287,9 @@ def predict(b: Blocks, count, law, base: Base):
 
 
 @kernel
-def _add_product(b: Blocks, i, left, right, factor, scratch, H, whole):
-    """H += factor * left right' over the columns of block i, of two rows of scratch; only the
-    lower part unless `whole`."""
-    head, column = b.head, b.column
-    width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+def _add_product(column, c0, width, left, right, factor, scratch, H, whole):
+    """H += factor * left right' over `width` columns from c0 on, of two rows of scratch; only
+    the lower part unless `whole`."""
     for k in range(width):
         at = column[c0 + k]
         scale = factor * scratch[left, k]
@@ -299,6 +297,26 @@ def _add_product(b: Blocks, i, left, right, factor, scratch, H, whole):
             end = width if whole else k + 1
             for c in range(end):
                 H[at, column[c0 + c]] += scale * scratch[right, c]
+
+
+@kernel
+def _add_held(column, c0, width, press, rub, value, a0, H, whole):
+    """H += press n n' + rub (t t' + s s') in one pass: normal and tangents in three rows of
+    `value` from a0 on."""
+    t0, s0 = a0 + width, a0 + 2 * width
+    together = column[c0 + width - 1] - column[c0] == width - 1
+    for k in range(width):
+        at = column[c0 + k]
+        n, t, s = press * value[a0 + k], rub * value[t0 + k], rub * value[s0 + k]
+        end = width if whole else k + 1
+        if together:  # without the indirection the compiler can use vectors
+            low = column[c0]
+            for c in range(end):
+                H[at, low + c] += n * value[a0 + c] + t * value[t0 + c] + s * value[s0 + c]
+        else:
+            for c in range(end):
+                gain = n * value[a0 + c] + t * value[t0 + c] + s * value[s0 + c]
+                H[at, column[c0 + c]] += gain
 
 
 @kernel
@@ -329,34 +347,41 @@ def assemble(b: Blocks, count, law, base: Base, whole):
         rubs = rows > 2 and mode[i, 1] != OFF
         if not (held or rubs):
             continue
+        c0 = head[i, Head.COLUMN]
+        stiff = 1.0 / (EPS * weight[i, 0])
+        simple = held and rubs and mode[i, 1] == HELD and law != Law.VISCOUS
+        if simple:
+            rub = 1.0 / (EPS * weight[i, 1])
+            _add_held(column, c0, width, stiff, rub, value, a0, H, whole)
+            if rows == 3:
+                continue
         for r in range(rows):
             for k in range(width):
                 scratch[r, k] = value[a0 + r * width + k]
-        stiff = 1.0 / (EPS * weight[i, 0])
-        if held:
-            _add_product(b, i, 0, 0, stiff, scratch, H, whole)
-        if rubs:
-            if law == Law.VISCOUS:
+        if not simple:
+            if held:
+                _add_product(column, c0, width, 0, 0, stiff, scratch, H, whole)
+            if rubs and mode[i, 1] == HELD:
+                rub = data[i, Datum.DRAG] if law == Law.VISCOUS else 1.0 / (EPS * weight[i, 1])
                 for r in range(1, 3):
-                    _add_product(b, i, r, r, data[i, Datum.DRAG], scratch, H, whole)
-            elif mode[i, 1] == HELD:
-                for r in range(1, 3):
-                    _add_product(b, i, r, r, 1.0 / (EPS * weight[i, 1]), scratch, H, whole)
-            else:
+                    _add_product(column, c0, width, r, r, rub, scratch, H, whole)
+            elif rubs:
                 for k in range(width):
                     scratch[6, k] = shape[i, 0] * scratch[1, k] + shape[i, 1] * scratch[2, k]
                     scratch[7, k] = shape[i, 0] * scratch[2, k] - shape[i, 1] * scratch[1, k]
-                _add_product(b, i, 7, 7, shape[i, 3], scratch, H, whole)
                 rough = data[i, Datum.SLIDE] * shape[i, 2]
-                _add_product(b, i, 6, 0, rough * stiff, scratch, H, whole)
+                _add_product(column, c0, width, 7, 7, shape[i, 3], scratch, H, whole)
+                _add_product(column, c0, width, 6, 0, rough * stiff, scratch, H, whole)
         for r in range(3, rows):
             at = mode[i, r - 1]
             if at == HELD:
-                _add_product(b, i, r, r, 1.0 / (EPS * weight[i, r]), scratch, H, whole)
+                _add_product(
+                    column, c0, width, r, r, 1.0 / (EPS * weight[i, r]), scratch, H, whole
+                )  # fmt: skip
             elif at != OFF:
                 rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
                 sign = 1.0 if at == SLID else -1.0
-                _add_product(b, i, r, 0, sign * rough * stiff, scratch, H, whole)
+                _add_product(column, c0, width, r, 0, sign * rough * stiff, scratch, H, whole)
 
 
 @kernel
@@ -553,11 +578,11 @@ def _start(b: Blocks, count, v_free, base: Base):
 
 
 @kernel
-def solve_blocks(b: Blocks, count, law, facets, v_free, factor, base: Base, warm):
+def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     """(residual, iterations, factorizations, attempts): fills impulses f and velocity v of `base`;
     attempts is 0 if the guess was enough.
 
-    v_free (nv,), the factored mass and the rows' weights are the caller's. warm: f comes with a
+    v_free (nv,) and the rows' weights are the caller's. warm: f comes with a
     guess.
     """
     u, v, weight = base.u, base.v, base.weight
@@ -570,12 +595,9 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, factor, base: Base, warm
         _start(b, count, v_free, base)
         return 0.0, 0, 0, 0
     if warm:
+        # What held in the last step held at the velocity that this one begins with.
         for j in range(v.shape[0]):
-            base.r[j] = 0.0
-        add_impulses(b, count, base.f, base.r)
-        solve_symmetric(factor, b.first, base.r)
-        for j in range(v.shape[0]):
-            v[j] = v_free[j] + base.r[j]
+            v[j] = b.velocity[j]
         row_velocities(b, count, v, u, base.size)
         residual, iterations, factorizations = iterate(
             b, count, law, facets, base, load, 1.0, 1.0, np.int64(WARM)

@@ -71,6 +71,15 @@ def nonnegative(name: str, value: Any, rows: int, advice: str, *, infinite: bool
     return np.full(rows, array) if scalar else array
 
 
+def indices(name: str, value: Any, rows: int, count: int, advice: str) -> NDArray[np.int64]:
+    """`value` (rows,) or scalar, whole numbers from -1 (none) to count - 1."""
+    array = per_row(name, value, rows)
+    allowed = (array >= -1.0) & (array < count) & (array == np.floor(array))
+    if not allowed.all():
+        _require(name, array, allowed, "is {value:g}: " + advice)
+    return array.astype(np.int64)
+
+
 def positive_scalar(name: str, value: Any, advice: str) -> float:
     """`value` as a finite float > 0."""
     number = float(real(name, value, ()))

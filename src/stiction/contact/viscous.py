@@ -19,7 +19,8 @@ f* = f - S' mu_v S v - T' mu_v T v (its eqs. 13 to 15, with the signs that oppos
 
 is solved by the same algorithm.
 
-mu is not looked at. How it can fail: INFEASIBLE, as `frictionless.py`.
+mu is not looked at, nor torsional and rolling friction (`box_friction`): box rows have their
+`box_limit` alone. How it can fail: INFEASIBLE, as `frictionless.py`.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def solve_accelerations(
     # Over a step of one second from rest, velocities are accelerations and impulses forces.
     arrays = Arrays(
         mass, np.zeros(nv), known, normal, tangent, none, none, -normal_bias,
-        joint, -joint_bias, np.zeros((0, nv)), np.zeros(0),
+        joint, -joint_bias, np.zeros((0, nv)), np.zeros(0), np.zeros(0, np.int64), np.zeros(0),
     )  # fmt: skip
     return solve_arrays(arrays, 1.0, np.zeros(nc, np.int8), np.empty(0, np.int8))
 

@@ -47,8 +47,8 @@ from stiction.contact.blocks import (
     Datum,
     Head,
     Kind,
+    add_impulses,
     inverse_inertias,
-    mass_times,
     row_velocities,
 )
 from stiction.contact.grading import Law
@@ -257,7 +257,8 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
     for j in range(nv):
         for k in range(b.first[j], j + 1):
             step.factor[j, k] = b.mass[j, k]
-    if factor_symmetric(step.factor, b.first) >= 0:
+    step.counts[Count.DOF] = factor_symmetric(step.factor, b.first)
+    if step.counts[Count.DOF] >= 0:
         return Stop.MASS
     for j in range(nv):
         step.v_free[j] = b.push[j]
@@ -266,16 +267,6 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
         step.v_free[j] += b.velocity[j]
     inverse_inertias(b, count, step.factor, work, weight)
     return Stop.DONE
-
-
-@kernel
-def _energy(b: Blocks, v, work):
-    """Kinetic energy of v [J]."""
-    mass_times(b, v, work)
-    total = 0.0
-    for j in range(v.shape[0]):
-        total += 0.5 * v[j] * work[j]
-    return total
 
 
 @kernel
@@ -318,7 +309,7 @@ def _push_out(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step
         b.push[j] = 0.0
         judge.work[0, j] = 0.0
     smooth, circle = np.int64(Law.FRICTIONLESS), np.int64(0)
-    solve_blocks(b, count, smooth, circle, judge.work[0], step.factor, base, False)
+    solve_blocks(b, count, smooth, circle, judge.work[0], base, False)
     # Bodies that are jammed cannot all be pushed out; what is nearest to it is kept if it moves
     # nothing farther than the overlap is deep.
     fine = True
@@ -335,7 +326,8 @@ def _push_out(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step
 
 @kernel
 def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
-    """Writes forces and sensors of the solved step, and integrates it."""
+    """Writes forces and sensors of the solved step, and integrates it; base.u holds the speeds of
+    its velocity base.v."""
     count = step.counts[Count.BLOCKS]
     nq, nv = pointer(m + _NQ), b.first.shape[0]
     dt = number(m + _TIMESTEP)
@@ -344,16 +336,20 @@ def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: St
     for j in range(nv):
         step.v_plus[j] = base.v[j]
         qacc[j] = (base.v[j] - qvel[j]) / dt
-    constraint = numbers(pointer(d + _CONSTRAINT), nv)
+    impulse, constraint = judge.work[0], numbers(pointer(d + _CONSTRAINT), nv)
+    for j in range(nv):
+        impulse[j] = 0.0
+    add_impulses(b, count, base.f, impulse)
+    energy = 0.0
+    for j in range(nv):
+        constraint[j] = impulse[j] / dt
+        energy += 0.5 * impulse[j] * (step.v_plus[j] + step.v_free[j])
+    step.figure[Figure.ENERGY] = energy
     write_forces(
         m, d, b, count, base.f, step.v_plus, step.key, step.place, config.rigid, constraint
     )  # fmt: skip
     _remember(step, count, base.f)
-    row_velocities(b, count, step.v_plus, base.u, base.size)
     read_modes(b, count, base.u, base.f, judge, step.mode, step.slip)
-    step.figure[Figure.ENERGY] = _energy(b, step.v_plus, judge.work[0]) - _energy(
-        b, step.v_free, judge.work[0]
-    )
     if config.sensors:
         mj.sensor_acc(m, d)
     _push_out(m, config, b, base, judge, step)
@@ -421,7 +417,7 @@ def run(m, d, nstep, solved, config: Config, address):
                 set_scales(b, step.v_free, judge)
                 return Stop.UNSOLVED
             residual, iterations, factorizations, attempts = solve_blocks(
-                b, count, config.law, config.facets, step.v_free, step.factor, base, warm
+                b, count, config.law, config.facets, step.v_free, base, warm
             )
             step.figure[Figure.RESIDUAL] = residual
             step.counts[Count.ITERATIONS] = iterations
@@ -440,6 +436,8 @@ def run(m, d, nstep, solved, config: Config, address):
             time[Stage.CERTIFY] += now - begun
             if not worst <= config.tolerance:
                 return Stop.UNSOLVED
+        else:
+            row_velocities(b, step.counts[Count.BLOCKS], base.v, base.u, base.size)
         begun = ticks()
         _advance(m, d, config, b, base, judge, step)
         time[Stage.ADVANCE] += ticks() - begun

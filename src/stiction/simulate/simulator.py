@@ -217,7 +217,7 @@ class Simulator:
                 "contacts would be missing; give the model more: <size memory='...'/>. The step "
                 "was not taken"
             )
-        dof = int(np.argmin(self._work.step.factor.diagonal()))
+        dof = int(count[Count.DOF])
         raise InvalidInput(
             "mass",
             f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "

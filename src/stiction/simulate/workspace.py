@@ -43,6 +43,8 @@ class Count(IntEnum):
     NEED_ENTRIES = 7
     PROJECTED = 8
     """1 if overlap was pushed out."""
+    DOF = 9
+    """Degree of freedom at which the mass is not positive, or -1."""
 
 
 class Figure(IntEnum):
