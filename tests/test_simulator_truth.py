@@ -441,9 +441,7 @@ def test_rolling_friction_holds_a_ball_up_to_its_moment(contact, holds):
 
 def test_rolling_ball_is_stopped_by_rolling_friction():
     roll, radius, v0, h = 0.004, 0.1, 0.5, 0.002
-    model, data = load(
-        flat(f'type="sphere" size="{radius}"', radius, f"0.8 0.03 {roll}", condim=6)
-    )
+    model, data = load(flat(f'type="sphere" size="{radius}"', radius, f"0.8 0.03 {roll}", condim=6))
     data.qvel[0], data.qvel[4] = v0, v0 / radius
     deceleration = roll * G / radius / 1.4
     sim = stiction.Simulator(model)

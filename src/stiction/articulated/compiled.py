@@ -7,12 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.articulated.assemble import (
-    DEPENDENT_ROW,
-    Parts,
-    assemble,
-    disassemble,
-)
+from stiction.articulated.assemble import DEPENDENT_ROW, Parts, assemble
+from stiction.articulated.disassemble import disassemble
 from stiction.articulated.links import (
     STATIC,
     Bodies,
@@ -21,6 +17,7 @@ from stiction.articulated.links import (
     build_joints,
     cross,
     measure_links,
+    minus,
     number_links,
     point_product,
     velocity_products,
@@ -94,7 +91,7 @@ def _wrenches_on_links(
     for i in range(handles.shape[0]):
         a = link[handles[i]]
         if a != STATIC:
-            moment = cross(bodies.xipos[handles[i]] - links.center[a], wrenches[i, 3:])
+            moment = cross(minus(bodies.xipos[handles[i]], links.center[a]), wrenches[i, 3:])
             for k in range(3):
                 total[a, k] += (wrenches[i, k] + moment[k]) / links.length
                 total[a, 3 + k] += wrenches[i, 3 + k]
@@ -159,9 +156,10 @@ def _read_inertia(
 def articulate(
     bodies: Bodies, loops: Loops, handles: Indices, wrenches: Array, forward: int
 ) -> tuple[Array, Array, Array, int]:
-    """Inverse inertia (6k, 6k) and bias (6k,) of the bodies `handles` (k,), if `forward` is 0; if
-    it is 1, joint accelerations (nv,) under wrenches (k, 6). What is not asked for is empty. And
-    the body whose joint axes depend on each other, or -1.
+    """For wrenches (k, 6) on the bodies `handles` (k,): if `forward` is 1, joint accelerations
+    (nv,); if it is 0, the bodies' inverse inertia (6k, 6k) and bias (6k,), which then has what
+    these wrenches do as well. What is not asked for is empty. Last comes a body whose joint axes
+    depend on each other, or -1.
 
     One kernel for both, since each that stands on top of all others takes seconds to compile.
     """
@@ -170,18 +168,19 @@ def articulate(
     n, k = parent.shape[0], handles.shape[0]
     wanted = np.zeros(n, np.int64)
     for body in handles:
-        if link[body] != STATIC:
+        if link[body] != STATIC and forward == 0:
             wanted[link[body]] = 1
     links = measure_links(bodies, link, n)
     joints, singular = build_joints(bodies, links, parent, kept.shape[0])
     products = _add_loops(bodies, links, ends, loops, kept, joints)
     order = order_of_assembly(ends, joints.locked, wanted, forward)
-    parts = assemble(links, joints, ends, order, DEPENDENT_ROW if kept.shape[0] > 0 else 0.0)
+    total = _wrenches_on_links(bodies, link, links, handles, wrenches)
+    least = DEPENDENT_ROW if kept.shape[0] > 0 else 0.0
+    parts = assemble(links, joints, ends, order, total, least)
     if singular >= 0:
         singular = links.body[singular]
     if forward == 1:
-        total = _wrenches_on_links(bodies, link, links, handles, wrenches)
-        qacc = disassemble(joints, order, parts, total, bodies.armature, bodies.qfrc_smooth)
+        qacc = disassemble(joints, order, parts, n, bodies)
         return np.empty((0, 0)), np.empty(0), qacc, singular
     inertia, bias = np.zeros((6 * k, 6 * k)), np.zeros(6 * k)
     _read_inertia(bodies, link, links, order, parts, products, handles, inertia, bias)

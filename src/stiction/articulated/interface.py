@@ -33,8 +33,8 @@ def inverse_inertia(
     the body's centre of mass (data.xipos) and in world axes: a wrench is (torque, force) [N m, N];
     an acceleration is that of the angular velocity and that of the centre of mass [rad/s^2,
     m/s^2], true ones: a body at rest on a table has 0, a falling one (0, 0, -9.81). So inertia is
-    J M^-1 J', for J the rows jacr, then jacp, of mj_jacBodyCom. mj_objectAcceleration has the same
-    order, but subtracts gravity and reports at data.xpos.
+    J M^-1 J', for J the rows jacr, then jacp, of mj_jacBodyCom. mj_objectAcceleration of a
+    mjOBJ_BODY has the same order and point, but gravity subtracted.
 
     bodies: numbers or names, each once, not the world. A body without joints is rigidly part of
     what it is attached to; one that is fixed to the world, or a mocap body, has zeros.
@@ -52,7 +52,8 @@ def inverse_inertia(
     """
     handles = handle_bodies(model, bodies)
     arrays, pairs = body_arrays(model, data), loop_arrays(model, data, wanted=loops)
-    inertia, bias, _, singular = articulate(arrays, pairs, handles, np.empty((0, 6)), 0)
+    none = np.zeros((len(handles), 6))
+    inertia, bias, _, singular = articulate(arrays, pairs, handles, none, 0)
     _require_regular(model, singular)
     return inertia, bias
 

@@ -32,6 +32,7 @@ from stiction.kernels.compile import kernel, leaf
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Ints = NDArray[np.int32]
+Triple = tuple[float, float, float]
 
 STATIC = -1
 
@@ -86,9 +87,15 @@ class Joints(NamedTuple):
 
 
 @leaf
-def cross(a: Array, b: Array) -> tuple[float, float, float]:
+def cross(a: Array | Triple, b: Array | Triple) -> Triple:
     """a x b, of the first three entries."""
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@leaf
+def minus(a: Array, b: Array) -> Triple:
+    """a - b, of the first three entries. Array expressions would take seconds to compile."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @kernel
@@ -122,11 +129,13 @@ def measure_links(bodies: Bodies, link: Indices, n: int) -> Links:
             mass[i] += bodies.mass[body]
             for k in range(3):
                 center[i, k] += bodies.mass[body] * bodies.xipos[body, k]
-    center /= mass.reshape(-1, 1)
+    for i in range(n):
+        for k in range(3):
+            center[i, k] /= mass[i]
     for body in range(nbody):
         i = link[body]
         if i != STATIC:
-            axes, r = bodies.ximat[body], bodies.xipos[body] - center[i]
+            axes, r = bodies.ximat[body], minus(bodies.xipos[body], center[i])
             square = r[0] * r[0] + r[1] * r[1] + r[2] * r[2]
             for j in range(3):
                 inertia[i, j, j] += bodies.mass[body] * square
@@ -201,7 +210,7 @@ def _joint(bodies: Bodies, links: Links, e: int, joints: Joints) -> bool:
     """Fills the rows of link e's joint; returns whether its axes are dependent."""
     body = links.body[e]
     R, dof = joints.triangle[e], joints.dof[e]
-    offset = links.center[e] - bodies.subtree_com[bodies.rootid[body]]
+    offset = minus(links.center[e], bodies.subtree_com[bodies.rootid[body]])
     d = 0
     for armored in range(2):
         for j in range(bodies.dofadr[body], bodies.dofadr[body] + bodies.dofnum[body]):
@@ -307,12 +316,11 @@ def velocity_products(bodies: Bodies) -> Array:
 def point_product(bodies: Bodies, products: Array, body: int, point: Array, out: Array) -> None:
     """out (6,) := angular acceleration of `body` and acceleration of its point [rad/s^2, m/s^2],
     without joint accelerations: `velocity_products` shifted, and w x v of the moving point."""
-    offset = point - bodies.subtree_com[bodies.rootid[body]]
-    omega, speed = bodies.cvel[body, :3], bodies.cvel[body, 3:].copy()
-    shift, turn = cross(products[body], offset), cross(omega, offset)
-    for k in range(3):
-        speed[k] += turn[k]
+    offset = minus(point, bodies.subtree_com[bodies.rootid[body]])
+    omega, moving, product = bodies.cvel[body, :3], bodies.cvel[body, 3:], products[body]
+    shift, turn = cross(product, offset), cross(omega, offset)
+    speed = moving[0] + turn[0], moving[1] + turn[1], moving[2] + turn[2]
     turn = cross(omega, speed)
     for k in range(3):
-        out[k] = products[body, k]
-        out[3 + k] = products[body, 3 + k] + shift[k] + turn[k]
+        out[k] = product[k]
+        out[3 + k] = product[3 + k] + shift[k] + turn[k]

@@ -206,7 +206,7 @@ def _parts(ends: Indices, kind: Indices, wanted: Indices, sequence: Indices) -> 
                 if old == GROUND or (side == 2 and row[1] == old):
                     continue
                 if count + first[old + 1] - first[old] > handle.shape[0]:
-                    handle = np.concatenate((handle, np.empty_like(handle)))
+                    handle = _doubled(handle)
                 for h in range(first[old], first[old + 1]):
                     link = handle[h, 0]
                     if pending[link] > 0 or wanted[link] == 1:
@@ -229,6 +229,16 @@ def _parts(ends: Indices, kind: Indices, wanted: Indices, sequence: Indices) -> 
             part += 1
     total = first[part]
     return Order(join[: part - n], first[: part + 1], square[: part + 1], handle[:total], place)
+
+
+@kernel
+def _doubled(handle: Indices) -> Indices:
+    """The same rows, with room for as many more."""
+    larger = np.empty((2 * handle.shape[0], 3), np.int64)
+    for i in range(handle.shape[0]):
+        for k in range(3):
+            larger[i, k] = handle[i, k]
+    return larger
 
 
 @kernel

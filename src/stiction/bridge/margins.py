@@ -34,10 +34,13 @@ _JNT_MARGIN, _JNT_RANGE, _JNT_DOF, _TEN_MARGIN, _TEN_RANGE = (
     offset("mjModel", name)
     for name in ("jnt_margin", "jnt_range", "jnt_dofadr", "tendon_margin", "tendon_range")
 )
-_CVEL, _QVEL, _TEN_VELOCITY, _XPOS, _COM, _ROOT, _WELD = (
+_TEN_NNZ, _TEN_ADR, _TEN_COL = (
+    offset("mjModel", f"ten_J_{name}") for name in ("rownnz", "rowadr", "colind")
+)
+_CVEL, _QVEL, _TEN_J, _XPOS, _COM, _ROOT, _WELD = (
     offset("mjData", "cvel"),
     offset("mjData", "qvel"),
-    offset("mjData", "ten_velocity"),
+    offset("mjData", "ten_J"),
     offset("mjData", "geom_xpos"),
     offset("mjData", "subtree_com"),
     offset("mjModel", "body_rootid"),
@@ -96,6 +99,14 @@ def set_margins(m, d):
         numbers(pointer(m + _TEN_MARGIN), ntendon),
         numbers(pointer(m + _TEN_RANGE), 2 * ntendon),
     )
-    length = numbers(pointer(d + _TEN_VELOCITY), ntendon)
+    count, start = (
+        integers(pointer(m + _TEN_NNZ), ntendon),
+        integers(pointer(m + _TEN_ADR), ntendon),
+    )
+    total = start[ntendon - 1] + count[ntendon - 1] if ntendon > 0 else 0
+    column, rate = integers(pointer(m + _TEN_COL), total), numbers(pointer(d + _TEN_J), total)
     for k in range(ntendon):
-        ten[k] = AHEAD * dt * abs(length[k]) + SHARE * (reach[2 * k + 1] - reach[2 * k])
+        speed = 0.0
+        for e in range(start[k], start[k] + count[k]):
+            speed += rate[e] * qvel[column[e]]
+        ten[k] = AHEAD * dt * abs(speed) + SHARE * (reach[2 * k + 1] - reach[2 * k])

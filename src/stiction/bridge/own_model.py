@@ -62,6 +62,15 @@ class OwnModel:
         opt.enableflags &= ~_NEVER
 
     @property
+    def size(self) -> float:
+        """Radius of the largest geom that can move [m]: what lengths are compared with. Not the
+        model's extent, which grows with how large the floor is drawn."""
+        m = self.model
+        moving = m.geom_rbound[m.body_weldid[m.geom_bodyid] > 0]
+        largest = float(moving.max(initial=0.0))
+        return largest if largest > 0.0 else float(m.stat.extent)
+
+    @property
     def has_derivatives(self) -> bool:
         """Whether smooth forces depend on velocity: damping, servos, fluids."""
         m = self.model

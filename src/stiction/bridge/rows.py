@@ -35,6 +35,7 @@ _FRICTION = offset("mjContact", "friction")
 _DIM = offset("mjContact", "dim")
 _GEOM = offset("mjContact", "geom")
 _ADDRESS = offset("mjContact", "efc_address")
+_EXCLUDE = offset("mjContact", "exclude")
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
@@ -48,9 +49,9 @@ _NCON, _NEFC, _NE, _NF, _NL = (
 _CONTACT = offset("mjData", "contact")
 _J_NNZ, _J_ADR, _J_COL = (offset("mjData", f"efc_J_{k}") for k in ("rownnz", "rowadr", "colind"))
 _J = offset("mjData", "efc_J")
-_EFC_POS, _EFC_R, _EFC_AREF, _EFC_LOSS, _EFC_FORCE, _EFC_TYPE, _EFC_ID = (
+_EFC_POS, _EFC_R, _EFC_AREF, _EFC_LOSS, _EFC_FORCE, _EFC_TYPE, _EFC_ID, _EFC_MARGIN = (
     offset("mjData", f"efc_{k}")
-    for k in ("pos", "R", "aref", "frictionloss", "force", "type", "id")
+    for k in ("pos", "R", "aref", "frictionloss", "force", "type", "id", "margin")
 )  # fmt: skip
 PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 LEAST_FRICTION = float(mujoco.mjMINMU)
@@ -75,10 +76,12 @@ class Place(IntEnum):
     GAP = 0
     """Distance of a contact or to a limit, error of an equality [m, rad]."""
     RATIO = 1
-    """Second over first sliding coefficient."""
-    X = 2
-    Y = 3
-    Z = 4
+    """Second over first sliding coefficient; the second row's values are scaled by it."""
+    ROLL_RATIO = 2
+    """The same of rolling."""
+    X = 3
+    Y = 4
+    Z = 5
 
 
 @leaf
@@ -173,6 +176,39 @@ def fold_equalities(m, d, b: Blocks):
 
 
 @kernel
+def hide_limits(d, touch):
+    """Makes limits that are only within reach look absent to MuJoCo's sensors, which find a limit
+    by its id and take its margin off; `show_limits` undoes it."""
+    ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
+    pos, margin = numbers(pointer(d + _EFC_POS), nefc), numbers(pointer(d + _EFC_MARGIN), nefc)
+    ids = integers(pointer(d + _EFC_ID), nefc)
+    for e in range(ne + nf, ne + nf + nl):
+        margin[e] = 0.0
+        if pos[e] > touch:
+            ids[e] = -1 - ids[e]
+
+
+@kernel
+def show_limits(d):
+    """Gives all limits their ids."""
+    ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
+    ids = integers(pointer(d + _EFC_ID), nefc)
+    for e in range(ne + nf, ne + nf + nl):
+        ids[e] = max(ids[e], -1 - ids[e])
+
+
+@kernel
+def exclude_idle(d, count, f, key, place, touch):
+    """Marks contacts at a distance that bear no force as MuJoCo marks those in a gap."""
+    contacts = pointer(d + _CONTACT)
+    for i in range(count):
+        if key[i, Key.INDEX] >= 0 and f[i, 0] == 0.0 and place[i, Place.GAP] > touch:
+            contact = contacts + key[i, Key.INDEX] * _CONTACT_SIZE
+            integers(contact + _EXCLUDE, 1)[0] = 1
+            integers(contact + _ADDRESS, 1)[0] = -1
+
+
+@kernel
 def count_blocks(d, rigid):
     """(blocks, entries) that the rows make, at most: room to have before `read_rows`."""
     ne, nefc = integer(d + _NE), integer(d + _NEFC)
@@ -218,9 +254,12 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
             data[count, Datum.BOUND] = -pos[e] / dt if pos[e] > touch else 0.0
         key[count, Key.FIRST] = -1 - kinds[e]
         second = 0
-        if e > 0 and kinds[e - 1] == kinds[e] and ids[e - 1] == ids[e]:
-            second = 1 + (key[count - 1, Key.SECOND] % 8 if count > 0 else 0)
-        key[count, Key.SECOND] = 8 * ids[e] + second
+        which = max(ids[e], -1 - ids[e])  # either way, hidden or not
+        if count > 0 and key[count - 1, Key.FIRST] == -1 - kinds[e]:
+            before = key[count - 1, Key.SECOND]
+            if before // 8 == which:
+                second = before % 8 + 1
+        key[count, Key.SECOND] = 8 * which + second
         key[count, Key.INDEX] = -1
         key[count, Key.ROW] = e
         count += 1
@@ -266,9 +305,11 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
         if dim > 4:
             if friction[3] > LEAST_FRICTION:
                 data[count, Datum.ROLL] = friction[3]
-            if friction[4] != friction[3]:
+            ratio = friction[4] / friction[3]
+            place[count, Place.ROLL_RATIO] = ratio
+            if ratio != 1.0:
                 for k in range(width):
-                    b.value[entry + 5 * width + k] *= friction[4] / friction[3]
+                    b.value[entry + 5 * width + k] *= ratio
         position = numbers(contact + _POS, 3)
         for k in range(3):
             place[count, Place.X + k] = position[k]
@@ -320,7 +361,7 @@ def write_forces(m, d, b: Blocks, count, f, v, key, place, rigid, qfrc):
             if r == 2:
                 value *= place[i, Place.RATIO]
             elif r == 5:
-                value *= friction[4] / friction[3]
+                value *= place[i, Place.ROLL_RATIO]
             if pyramidal:
                 force[e + 2 * r - 2] = 0.5 * (share + value / friction[r - 1])
                 force[e + 2 * r - 1] = 0.5 * (share - value / friction[r - 1])

@@ -215,17 +215,17 @@ def set_scales(b: Blocks, v_free, judge: Judge):
 
 
 @kernel
-def read_modes(b: Blocks, count, u, f, judge: Judge, mode, slip):
-    """mode (count,) := `Mode` of each contact, slip (count,) := its sliding speed."""
+def read_modes(b: Blocks, count, u, f, judge: Judge, mode):
+    """mode (count,) := `Mode` of each contact, as a number."""
     for i in range(count):
-        mode[i] = Mode.SEPARATE if f[i, 0] == 0.0 else Mode.STICK
-        slip[i] = 0.0
-        if b.head[i, Head.ROWS] > 2:
-            slip[i] = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
-            if f[i, 0] > 0.0 and b.data[i, Datum.SLIDE] > 0.0:
-                scale = _speed(b, i, 1, judge.sigma) + _speed(b, i, 2, judge.sigma)
-                if slip[i] > STILL * max(scale, _speed(b, i, 0, judge.sigma)):
-                    mode[i] = Mode.SLIDE
+        sticks = f[i, 0] != 0.0
+        slides = False
+        if b.head[i, Head.ROWS] > 2 and f[i, 0] > 0.0 and b.data[i, Datum.SLIDE] > 0.0:
+            scale = _speed(b, i, 1, judge.sigma) + _speed(b, i, 2, judge.sigma)
+            still = STILL * max(scale, _speed(b, i, 0, judge.sigma))
+            slides = u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2] > still * still
+        chosen = Mode.SLIDE if slides else (Mode.STICK if sticks else Mode.SEPARATE)
+        mode[i] = np.int64(chosen)
 
 
 @kernel

@@ -35,9 +35,12 @@ from stiction.bridge.rows import (
     Key,
     Place,
     count_blocks,
+    exclude_idle,
     fold_equalities,
+    hide_limits,
     read_mass,
     read_rows,
+    show_limits,
     write_forces,
 )
 from stiction.contact.block_grading import Judge, grade_blocks, read_modes, set_scales
@@ -55,7 +58,7 @@ from stiction.contact.grading import Law
 from stiction.contact.proximal import Base, solve_blocks
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.envelope import factor_symmetric, solve_symmetric
-from stiction.simulate.workspace import Count, Figure, Stage, Step, Total, unpack
+from stiction.simulate.workspace import Count, Figure, Record, Stage, Step, Total, unpack
 
 _NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
     offset("mjModel", name) for name in ("nq", "nv", "na", "nu", "nbody", "nmocap")
@@ -166,6 +169,7 @@ def _position(m, d, config: Config):
     mj.make_constraint(m, d)
     mj.transmission(m, d)
     if config.sensors:
+        hide_limits(d, config.touch)
         mj.sensor_pos(m, d)
     if config.energy:
         mj.energy_pos(m, d)
@@ -188,21 +192,17 @@ def _smooth(m, d, config: Config):
 @kernel
 def _guess(step: Step, count, f):
     """Impulses of the last step's blocks for this step's: the nearest one of the same pair."""
-    key, place, old_key, old_place, old_f = (
-        step.key, step.place, step.old_key, step.old_place, step.old_f,
-    )  # fmt: skip
+    key, place, record = step.key, step.place, step.record
     old = step.counts[Count.OLD]
     at = 0
     for i in range(count):
         for r in range(ROWS):
             f[i, r] = 0.0
-        if old == 0:
-            continue
         # Blocks come in much the same order as before: search from where the last one was.
         found = -1
         for k in range(old):
             j = at + k if at + k < old else at + k - old
-            if old_key[j, 0] == key[i, 0] and old_key[j, 1] == key[i, 1]:
+            if record[j, Record.FIRST] == key[i, 0] and record[j, Record.SECOND] == key[i, 1]:
                 found = j
                 break
         if found < 0:
@@ -210,28 +210,38 @@ def _guess(step: Step, count, f):
         at = found
         if key[i, Key.INDEX] >= 0:
             near = np.inf
-            j = found
-            while j < old and old_key[j, 0] == key[i, 0] and old_key[j, 1] == key[i, 1]:
+            j = at
+            while (
+                j < old
+                and record[j, Record.FIRST] == key[i, 0]
+                and record[j, Record.SECOND] == key[i, 1]
+            ):
                 apart = 0.0
-                for k in range(Place.X, Place.Z + 1):
-                    apart += (old_place[j, k] - place[i, k]) ** 2
+                for k in range(3):
+                    apart += (record[j, Record.X + k] - place[i, Place.X + k]) ** 2
                 if apart < near:
                     near = apart
                     found = j
                 j += 1
         for r in range(ROWS):
-            f[i, r] = old_f[found, r]
+            f[i, r] = record[found, Record.FORCE + r]
 
 
 @kernel
-def _remember(step: Step, count, f):
+def _remember(b: Blocks, step: Step, count, f, u):
+    """Keeps what the next step's guess and the report need."""
+    key, place, record = step.key, step.place, step.record
     for i in range(count):
-        for k in range(step.key.shape[1]):
-            step.old_key[i, k] = step.key[i, k]
-        for k in range(step.place.shape[1]):
-            step.old_place[i, k] = step.place[i, k]
+        for k in range(3):
+            record[i, Record.FIRST + k] = key[i, k]
+        for k in range(6):  # gap, ratios, position
+            record[i, Record.GAP + k] = place[i, k]
         for r in range(ROWS):
-            step.old_f[i, r] = f[i, r]
+            record[i, Record.FORCE + r] = f[i, r]
+        rubs = b.head[i, Head.ROWS] > 2
+        record[i, Record.SLIP] = u[i, 1] if rubs else 0.0
+        record[i, Record.SLIP + 1] = u[i, 2] if rubs else 0.0
+        record[i, Record.FRICTION] = b.data[i, Datum.SLIDE]
     step.counts[Count.OLD] = count
 
 
@@ -348,10 +358,12 @@ def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: St
     write_forces(
         m, d, b, count, base.f, step.v_plus, step.key, step.place, config.rigid, constraint
     )  # fmt: skip
-    _remember(step, count, base.f)
-    read_modes(b, count, base.u, base.f, judge, step.mode, step.slip)
+    _remember(b, step, count, base.f, base.u)
+    read_modes(b, count, base.u, base.f, judge, step.record[:, Record.MODE])
+    exclude_idle(d, count, base.f, step.key, step.place, config.touch)
     if config.sensors:
         mj.sensor_acc(m, d)
+        show_limits(d)
     _push_out(m, config, b, base, judge, step)
     for k in range(nq):
         step.qpos[k] = qpos[k]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import mujoco
@@ -10,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.names import body_of, name_of
-from stiction.bridge.rows import Key, Place
-from stiction.contact.certificate import Certificate
+from stiction.contact.certificate import Certificate, from_table
+from stiction.contact.grading import Law, Table
 from stiction.contact.solution import Mode
+from stiction.simulate.workspace import Figure, Record, Stage
 
 Array = NDArray[np.float64]
+
+FRICTIONLESS = "without friction"
+"""The rung of a step that went on without friction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,81 +30,125 @@ class Contact:
     geoms: tuple[str, str]
     bodies: tuple[str, str]
     mode: Mode
-    """STICK, SLIDE or SEPARATE; of NO impulse always SEPARATE."""
+    """STICK, SLIDE, or SEPARATE where it bears no force."""
     force: Array
     """(3,) along normal, tangent 1, tangent 2 [N]."""
     torque: Array
     """(3,) of torsional and rolling friction about the same axes [N m]; zero below condim 4."""
     gap: float
     """Distance before the step [m]; negative where the geoms overlapped."""
-    friction: float
-    """Coefficient of sliding friction."""
-    slip: float
-    """Sliding speed after the step [m/s]."""
+    friction: Array
+    """(2,) coefficients of sliding friction along tangents 1 and 2."""
+    slip: Array
+    """(2,) sliding velocity after the step [m/s]."""
     position: Array
     """(3,) in the world [m]."""
 
     @property
     def margin(self) -> float:
-        """How much more friction the contact could bear, mu f_n - |f_t| [N]."""
-        return float(self.friction * self.force[0] - np.hypot(self.force[1], self.force[2]))
+        """How much more friction the contact could bear, mu f_n - |f_t| [N]; in units of the
+        first coefficient where the two differ."""
+        if self.friction[0] == 0.0:
+            return 0.0
+        second = self.force[2] * (self.friction[0] / self.friction[1])
+        return float(self.friction[0] * self.force[0] - np.hypot(self.force[1], second))
 
 
-@dataclass(frozen=True)
 class Report:
-    """The last of the steps that a call took."""
+    """The last of the steps that a call took. What it holds is worked out when asked for."""
 
-    model: mujoco.MjModel = field(repr=False)
-    time: float
-    """Of the simulation, after the step [s]."""
-    certificate: Certificate
-    """Largest violation of every law; upper bounds, see `contact/block_grading.py`."""
-    pivots: int
-    """Iterations of Newton's method; pivots where a pivoting solver answered."""
-    rungs: tuple[str, ...]
-    """Names of the ways tried, in order; the last one answered."""
-    energy: float
-    """What contact did to the kinetic energy, against the motion without it [J]; never positive
-    but for rounding."""
-    overlap: float
-    """Deepest overlap of a contact or limit before the step [m, rad]; zero if none."""
-    frictionless: bool
-    """Whether friction was left out because no solver answered (`on_failure`)."""
-    seconds: dict[str, float]
-    """Time of the call by stage [s]."""
-    _key: NDArray[np.int64] = field(repr=False)
-    _place: Array = field(repr=False)
-    _force: Array = field(repr=False)
-    _slip: Array = field(repr=False)
-    _mode: NDArray[np.int8] = field(repr=False)
-    _friction: Array = field(repr=False)
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        time: float,
+        pivots: int,
+        rungs: tuple[str, ...],
+        figure: Array,
+        verdict: Certificate | tuple[Law, Table],
+        elapsed: float,
+        ticks: NDArray[np.int64],
+        dt: float,
+        record: Array,
+    ) -> None:
+        self._model = model
+        self.time = time
+        """Of the simulation, after the step [s]."""
+        self.pivots = pivots
+        """Iterations of Newton's method; pivots where a pivoting solver answered."""
+        self.rungs = rungs
+        """Names of the ways tried, in order; the last one answered."""
+        self._figure, self._verdict, self._record = figure, verdict, record
+        self._elapsed, self._ticks, self._dt = elapsed, ticks, dt
+
+    def __repr__(self) -> str:
+        pressed = sum(contact.mode != Mode.SEPARATE for contact in self.contacts)
+        return (
+            f"Report(time={self.time:g}, contacts={pressed}, worst={self.certificate.worst:.1e}, "
+            f"rung={self.rung!r})"
+        )
 
     @property
     def rung(self) -> str:
         """The way that answered."""
         return self.rungs[-1]
 
+    @property
+    def frictionless(self) -> bool:
+        """Whether friction was left out because no solver answered (`on_failure`)."""
+        return self.rung == FRICTIONLESS
+
+    @property
+    def energy(self) -> float:
+        """What contact did to the kinetic energy, against the motion without it [J]; never
+        positive but for rounding."""
+        return float(self._figure[Figure.ENERGY])
+
+    @property
+    def overlap(self) -> float:
+        """Deepest overlap of a contact or limit before the step [m, rad]; zero if none."""
+        return max(0.0, -float(self._figure[Figure.GAP]))
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Largest violation of every law; upper bounds, see `contact/block_grading.py`."""
+        if isinstance(self._verdict, Certificate):
+            return self._verdict
+        return from_table(*self._verdict)
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """Time of the call by stage [s]."""
+        return by_stage(self._elapsed, self._ticks)
+
     @cached_property
     def contacts(self) -> tuple[Contact, ...]:
         """Contacts within reach of the step, those at a distance included."""
-        found = []
-        for i in np.flatnonzero(self._key[:, Key.INDEX] >= 0):
-            geoms = [int(g) for g in self._key[i, :2]]
-            found.append(
-                Contact(
-                    int(self._key[i, Key.INDEX]),
-                    (name_of(self.model, "geom", geoms[0]), name_of(self.model, "geom", geoms[1])),
-                    (body_of(self.model, geoms[0]), body_of(self.model, geoms[1])),
-                    Mode(int(self._mode[i])),
-                    self._force[i, :3].copy(),
-                    self._force[i, 3:].copy(),
-                    float(self._place[i, Place.GAP]),
-                    float(self._friction[i]),
-                    float(self._slip[i]),
-                    self._place[i, Place.X : Place.Z + 1].copy(),
-                )
-            )
-        return tuple(found)
+        return tuple(self._contact(line) for line in self._record if line[Record.INDEX] >= 0)
+
+    def _contact(self, line: Array) -> Contact:
+        geoms = (int(line[Record.FIRST]), int(line[Record.SECOND]))
+        ratio = line[Record.RATIO] or 1.0  # of condim 1 there is none
+        force = line[Record.FORCE : Record.FORCE + 6] / self._dt
+        force[2] *= ratio
+        force[5] *= line[Record.ROLL_RATIO]
+        return Contact(
+            int(line[Record.INDEX]),
+            (name_of(self._model, "geom", geoms[0]), name_of(self._model, "geom", geoms[1])),
+            (body_of(self._model, geoms[0]), body_of(self._model, geoms[1])),
+            Mode(int(line[Record.MODE])),
+            force[:3],
+            force[3:],
+            float(line[Record.GAP]),
+            line[Record.FRICTION] * np.array([1.0, ratio]),
+            line[Record.SLIP : Record.SLIP + 2] / np.array([1.0, ratio]),
+            line[Record.X : Record.X + 3].copy(),
+        )
+
+
+def by_stage(elapsed: float, ticks: NDArray[np.int64]) -> dict[str, float]:
+    """A duration shared out among the stages by their ticks [s]."""
+    share = elapsed / max(int(ticks.sum()), 1)
+    return {stage.name.lower(): float(share * ticks[stage]) for stage in Stage}
 
 
 @dataclass(frozen=True, slots=True)

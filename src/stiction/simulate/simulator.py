@@ -8,7 +8,9 @@ solvers, with the same problem as arrays, and finished with what that finds.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -23,11 +25,10 @@ from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
 from stiction.contact.block_problem import put_solution, to_problem
-from stiction.contact.blocks import Datum
-from stiction.contact.certificate import from_table
+from stiction.contact.certificate import Certificate
 from stiction.contact.coulomb import Coulomb
 from stiction.contact.frictionless import Frictionless
-from stiction.contact.grading import Law
+from stiction.contact.grading import Law, Table
 from stiction.contact.model import ContactModel
 from stiction.contact.no_slip import NoSlip
 from stiction.contact.problem import ContactProblem
@@ -35,7 +36,7 @@ from stiction.contact.solution import ContactSolution
 from stiction.contact.viscous import Viscous
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.loop import Config, Stop, run
-from stiction.simulate.report import Report, Statistics
+from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
 from stiction.simulate.workspace import Count, Figure, Stage, Total, Workspace
 from stiction.tolerances import RESIDUAL
@@ -44,15 +45,15 @@ Array = NDArray[np.float64]
 Equality = Literal["soft", "rigid"]
 OnFailure = Literal["raise", "frictionless"]
 
-FRICTIONLESS = "without friction"
-"""The rung of a step that went on without friction."""
+WARM, NEWTON = ("warm start",), ("warm start", "newton")
+"""Rungs of the compiled solver: the last step's impulses as a start, and none."""
 
 SLACK = 1e-8
-"""Gap or overlap that counts as none, over the model's extent: below it lies what rounding and
-the collision routines leave."""
+"""Gap or overlap that counts as none, over the size of what moves: below it lies what rounding
+and the collision routines leave."""
 
 SHALLOW = 1e-3
-"""Overlap that one step pushes out whole, over the model's extent."""
+"""Overlap that one step pushes out whole, over the size of what moves."""
 
 
 class Simulator:
@@ -99,15 +100,16 @@ class Simulator:
             raise InvalidInput(
                 "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
             )
-        if not 0.0 < tolerance < 1.0:
+        if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < 1.0):
             raise InvalidInput("tolerance", f"is {tolerance}: a number between 0 and 1")
         self.equality, self.on_failure = equality, on_failure
         self.warm_start, self.tolerance = bool(warm_start), float(tolerance)
         self.failures = None if failures is None else Path(failures)
         self._lock = threading.Lock()
+        self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
         self._work = Workspace(model.nq, model.nv, 32, 2048)
-        self._seconds = np.zeros(len(Stage))
+        self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
         self._configure()
         # No step: what is not compiled yet is, here and not in the first step's time.
@@ -127,7 +129,7 @@ class Simulator:
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
         law, facets = compiled_law(self.contact)
-        extent = float(own.stat.extent)
+        size = self._own.size
         self._config = Config(
             np.int64(-1 if law is None else law),
             np.int64(facets),
@@ -138,9 +140,9 @@ class Simulator:
             self.warm_start,
             float(getattr(self.contact, "coefficient", None) or 0.0),
             RESIDUAL,
-            SLACK * extent,
-            SLACK * extent if self.stepper.push_out else np.inf,
-            SHALLOW * extent,
+            SLACK * size,
+            SLACK * size if self.stepper.push_out else np.inf,
+            SHALLOW * size,
         )
 
     def __call__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -156,9 +158,11 @@ class Simulator:
         why: `InvalidInput` for a state, input or model that is none, `SolveFailed` where no solver
         answered within tolerance.
         """
-        if nstep != int(nstep) or nstep < 1:
-            raise InvalidInput("nstep", f"is {nstep}: a whole number of steps, 1 or more")
-        validation.check_data(self._own.model, data)
+        if not isinstance(nstep, (int, np.integer)) or nstep < 1:
+            raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
+        if data is not self._known():
+            validation.check_data(self._own.model, data)
+            self._known = weakref.ref(data)
         with self._lock:
             if self._own.follow():
                 self._configure()
@@ -178,21 +182,22 @@ class Simulator:
     def _take(self, data: mujoco.MjData, nstep: int) -> Report:
         left, solved = nstep, False
         solution: ContactSolution | None = None
-        before = self._seconds.copy()
+        elapsed = 0.0
+        self._work.step.ticks.fill(0)
         while True:
             work = self._work
             work.step.counts[Count.DONE] = 0
-            work.step.ticks[:] = 0
             began = perf_counter()
-            stop = run(
-                self._own.address, int(data._address), left, solved, self._config, work.address
-            )
-            self._clock(perf_counter() - began)
+            stop = run(self._own.address, data._address, left, solved, self._config, work.address)
+            elapsed += perf_counter() - began
             taken = int(work.step.counts[Count.DONE])
-            self._count_rungs(taken, solved, solution)
+            if taken and solution is not None:
+                self._rungs[solution.rungs[-1]] += 1
             left -= taken
             if left == 0:
-                return self._report(data, solution if taken == 1 else None, before)
+                self._elapsed += elapsed
+                self._ticks += work.step.ticks
+                return self._report(data, solution if taken == 1 else None, elapsed)
             solved, solution = stop == Stop.UNSOLVED, None
             if solved:
                 solution = self._climb(data)
@@ -272,44 +277,29 @@ class Simulator:
             text += f" The problem is in {path}."
         return text
 
-    def _clock(self, seconds: float) -> None:
-        """Shares the duration of a call out among the stages by their ticks."""
-        ticks = self._work.step.ticks
-        total = int(ticks.sum())
-        if total > 0:
-            self._seconds += seconds * ticks / total
-
-    def _count_rungs(self, taken: int, solved: bool, solution: ContactSolution | None) -> None:
-        if taken and solved and solution is not None:
-            self._rungs[solution.rungs[-1]] += 1
-
     def _report(
-        self, data: mujoco.MjData, solution: ContactSolution | None, before: Array
+        self, data: mujoco.MjData, solution: ContactSolution | None, elapsed: float
     ) -> Report:
         work, step = self._work, self._work.step
-        n = int(step.counts[Count.BLOCKS])
         if solution is not None:
-            certificate, rungs = solution.certificate, ("newton", *solution.rungs)
+            rungs = ("newton", *solution.rungs) if self._config.law >= 0 else solution.rungs
+            verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
-            certificate = from_table(Law(int(self._config.law)), work.judge.table)
-            warm = step.counts[Count.ATTEMPTS] == 0
-            rungs = ("warm start",) if warm else ("warm start", "newton")
+            rungs = WARM if step.counts[Count.ATTEMPTS] == 0 else NEWTON
+            table = work.judge.table
+            copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
+            verdict = (Law(int(self._config.law)), copied)
         return Report(
             self.model,
-            float(data.time),
-            certificate,
+            data.time,
             int(step.counts[Count.ITERATIONS]),
             rungs,
-            float(step.figure[Figure.ENERGY]),
-            max(0.0, -float(step.figure[Figure.GAP])),
-            FRICTIONLESS in rungs,
-            _by_stage(self._seconds - before),
-            step.key[:n].copy(),
-            step.place[:n].copy(),
-            step.old_f[:n] / self._own.model.opt.timestep,
-            step.slip[:n].copy(),
-            step.mode[:n].copy(),
-            work.blocks.data[:n, Datum.SLIDE].copy(),
+            step.figure.copy(),
+            verdict,
+            elapsed,
+            step.ticks.copy(),
+            self._own.model.opt.timestep,
+            step.record[: step.counts[Count.BLOCKS]].copy(),
         )
 
     @property
@@ -333,13 +323,14 @@ class Simulator:
             int(total[Total.PROJECTED]),
             max(0.0, -float(total[Total.GAP])),
             float(total[Total.ENERGY]),
-            _by_stage(self._seconds),
+            by_stage(self._elapsed, self._ticks),
         )
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""
         self._work.step.total[:] = 0.0
-        self._seconds[:] = 0.0
+        self._elapsed = 0.0
+        self._ticks.fill(0)
         self._rungs.clear()
 
     def forget(self) -> None:
@@ -358,10 +349,6 @@ def compiled_law(contact: ContactModel) -> tuple[Law | None, int]:
     if isinstance(contact, Viscous):
         return Law.VISCOUS, 0
     return None, 0
-
-
-def _by_stage(seconds: Array) -> dict[str, float]:
-    return {stage.name.lower(): float(seconds[stage]) for stage in Stage}
 
 
 _shared: dict[int, Simulator] = {}

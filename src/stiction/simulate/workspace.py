@@ -76,6 +76,29 @@ class Total(IntEnum):
     MOST_ITERATIONS = 10
 
 
+class Record(IntEnum):
+    """Columns of `Step.record`: what is kept of a block after its step, all as numbers."""
+
+    FIRST = 0
+    """This and the next: `Key` of the block."""
+    SECOND = 1
+    INDEX = 2
+    GAP = 3
+    RATIO = 4
+    ROLL_RATIO = 5
+    X = 6
+    """This and the next two: where it is [m]."""
+    FORCE = 9
+    """This and the next five: impulses along its rows."""
+    SLIP = 15
+    """This and the next: speeds along rows 1 and 2 [m/s]."""
+    MODE = 17
+    FRICTION = 18
+
+
+RECORDS = 19
+
+
 class Stage(IntEnum):
     """Entries of `Step.ticks`: where a step's time goes."""
 
@@ -100,15 +123,11 @@ class Step(NamedTuple):
     ticks: Indices  # (Stage,)
     key: Indices  # (cap, Key)
     place: Array  # (cap, Place)
-    old_key: Indices
-    old_place: Array
-    old_f: Array  # (cap, ROWS)
+    record: Array  # (cap, RECORDS) of the last step
     factor: Array  # (nv, nv) of the mass
     v_free: Array  # (nv,)
     v_plus: Array  # (nv,)
     qpos: Array  # (nq,)
-    slip: Array  # (cap,)
-    mode: NDArray[np.int8]  # (cap,)
 
 
 class Workspace:
@@ -126,15 +145,11 @@ class Workspace:
             np.zeros(len(Stage), np.int64),
             np.zeros((cap, len(Key)), np.int64),
             np.zeros((cap, len(Place))),
-            np.zeros((cap, len(Key)), np.int64),
-            np.zeros((cap, len(Place))),
-            np.zeros((cap, ROWS)),
+            np.zeros((cap, RECORDS)),
             np.zeros((nv, nv)),
             np.zeros(nv),
             np.zeros(nv),
             np.zeros(nq),
-            np.zeros(cap),
-            np.zeros(cap, np.int8),
         )
         arrays: list[NDArray[Any]] = [*self.blocks, *self.base]
         arrays += [*self.judge.table, *self.judge[1:], *self.step]
@@ -147,9 +162,7 @@ class Workspace:
         old = int(other.step.counts[Count.OLD])
         self.step.counts[:] = other.step.counts
         self.step.total[:] = other.step.total
-        self.step.old_key[:old] = other.step.old_key[:old]
-        self.step.old_place[:old] = other.step.old_place[:old]
-        self.step.old_f[:old] = other.step.old_f[:old]
+        self.step.record[:old] = other.step.record[:old]
 
 
 @leaf
@@ -192,8 +205,7 @@ def unpack(a):
     step = Step(
         _ints(a[32], (COUNTS,)), _floats(a[33], (FIGURES,)), _floats(a[34], (TOTALS,)),
         _ints(a[35], (STAGES,)), _ints(a[36], (cap, KEYS)), _floats(a[37], (cap, PLACES)),
-        _ints(a[38], (cap, KEYS)), _floats(a[39], (cap, PLACES)), _floats(a[40], (cap, ROWS)),
-        _floats(a[41], (nv, nv)), _floats(a[42], (nv,)), _floats(a[43], (nv,)),
-        _floats(a[44], (nq,)), _floats(a[45], (cap,)), carray(as_pointer(a[46]), (cap,), np.int8),
+        _floats(a[38], (cap, RECORDS)), _floats(a[39], (nv, nv)), _floats(a[40], (nv,)),
+        _floats(a[41], (nv,)), _floats(a[42], (nq,)),
     )  # fmt: skip
     return b, base, judge, step
