@@ -8,10 +8,13 @@ seen before it closes, and its gap enters the solve. Joints and tendons get the 
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integers, number, numbers, offset, pointer
 from stiction.kernels.compile import kernel
+
+BALL = int(mujoco.mjtJoint.mjJNT_BALL)
 
 AHEAD = 2.0
 """Steps of motion that a margin covers."""
@@ -30,9 +33,16 @@ _GEOM_BODY, _GEOM_MARGIN, _RBOUND, _BODY_MARGIN = (
 _PAIR_A, _PAIR_B, _PAIR_MARGIN = (
     offset("mjModel", name) for name in ("pair_geom1", "pair_geom2", "pair_margin")
 )
-_JNT_MARGIN, _JNT_RANGE, _JNT_DOF, _TEN_MARGIN, _TEN_RANGE = (
+_JNT_MARGIN, _JNT_RANGE, _JNT_DOF, _JNT_TYPE, _TEN_MARGIN, _TEN_RANGE = (
     offset("mjModel", name)
-    for name in ("jnt_margin", "jnt_range", "jnt_dofadr", "tendon_margin", "tendon_range")
+    for name in (
+        "jnt_margin",
+        "jnt_range",
+        "jnt_dofadr",
+        "jnt_type",
+        "tendon_margin",
+        "tendon_range",
+    )
 )
 _TEN_NNZ, _TEN_ADR, _TEN_COL = (
     offset("mjModel", f"ten_J_{name}") for name in ("rownnz", "rowadr", "colind")
@@ -87,14 +97,17 @@ def set_margins(m, d):
         pair[k] = margin[first[k]] + margin[second[k]]
     numbers(m + _O_MARGIN, 1)[0] = 2.0 * widest
     qvel = numbers(pointer(d + _QVEL), pointer(m + _NV))
-    dof = integers(pointer(m + _JNT_DOF), njnt)
+    dof, kind = integers(pointer(m + _JNT_DOF), njnt), integers(pointer(m + _JNT_TYPE), njnt)
     limit, span = (
         numbers(pointer(m + _JNT_MARGIN), njnt),
         numbers(pointer(m + _JNT_RANGE), 2 * njnt),
     )
     for k in range(njnt):
         near = SHARE * (span[2 * k + 1] - span[2 * k])
-        limit[k] = AHEAD * dt * abs(qvel[dof[k]]) + near
+        speed = abs(qvel[dof[k]])
+        if kind[k] == BALL:
+            speed += abs(qvel[dof[k] + 1]) + abs(qvel[dof[k] + 2])
+        limit[k] = AHEAD * dt * speed + near
     ten, reach = (
         numbers(pointer(m + _TEN_MARGIN), ntendon),
         numbers(pointer(m + _TEN_RANGE), 2 * ntendon),

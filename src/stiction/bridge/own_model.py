@@ -71,6 +71,12 @@ class OwnModel:
         return largest if largest > 0.0 else float(m.stat.extent)
 
     @property
+    def has_adhesion(self) -> bool:
+        """Whether geoms or actuators pull at contacts."""
+        m = self.model
+        return bool(m.flg_adhesion or (m.actuator_trntype == mujoco.mjtTrn.mjTRN_BODY).any())
+
+    @property
     def has_derivatives(self) -> bool:
         """Whether smooth forces depend on velocity: damping, servos, fluids."""
         m = self.model

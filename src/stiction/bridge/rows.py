@@ -56,6 +56,13 @@ _EFC_POS, _EFC_R, _EFC_AREF, _EFC_LOSS, _EFC_FORCE, _EFC_TYPE, _EFC_ID, _EFC_MAR
 PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 LEAST_FRICTION = float(mujoco.mjMINMU)
 
+HIDDEN = -2
+"""Less a row's number: the address of a contact that `hide_ahead` hid."""
+
+NOISE = 1e-13
+"""Entry of a rigid equality over the largest one that is rounding: a loop in a plane has rows
+across it that would be zero."""
+
 
 class Key(IntEnum):
     """Columns of the array that tells blocks of one step from those of another."""
@@ -198,6 +205,19 @@ def show_limits(d):
 
 
 @kernel
+def hide_ahead(d, touch):
+    """Makes contacts at a distance look inactive, so that adhesion does not act through them;
+    `read_rows` finds their rows all the same."""
+    contacts = pointer(d + _CONTACT)
+    for c in range(integer(d + _NCON)):
+        contact = contacts + c * _CONTACT_SIZE
+        address = integer(contact + _ADDRESS)
+        if address >= 0 and number(contact + _DIST) > touch:
+            integers(contact + _EXCLUDE, 1)[0] = 1
+            integers(contact + _ADDRESS, 1)[0] = HIDDEN - address
+
+
+@kernel
 def exclude_idle(d, count, f, key, place, touch):
     """Marks contacts at a distance that bear no force as MuJoCo marks those in a gap."""
     contacts = pointer(d + _CONTACT)
@@ -238,6 +258,10 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
     kinds, ids = integers(pointer(d + _EFC_TYPE), nefc), integers(pointer(d + _EFC_ID), nefc)
     data = b.data
     count, columns, values = 0, 0, 0
+    largest = 0.0
+    if rigid and ne > 0:
+        for k in range(adr[ne - 1] + nnz[ne - 1]):
+            largest = max(largest, abs(J[k]))
     for e in range(0 if rigid else ne, ne + nf + nl):
         kind = Kind.HOLD if e < ne else (Kind.BOX if e < ne + nf else Kind.CONTACT)
         at, entry = columns, values
@@ -247,6 +271,8 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
         for k in range(nnz[e]):
             b.column[at + k] = column[adr[e] + k]
             b.value[entry + k] = J[adr[e] + k]
+            if kind == Kind.HOLD and abs(J[adr[e] + k]) < NOISE * largest:
+                b.value[entry + k] = 0.0
         place[count, Place.GAP] = pos[e]
         if kind == Kind.BOX:
             data[count, Datum.LIMIT] = dt * loss[e]
@@ -268,6 +294,10 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
     for c in range(ncon):
         contact = contacts + c * _CONTACT_SIZE
         e = integer(contact + _ADDRESS)
+        if e <= HIDDEN:
+            e = HIDDEN - e
+            integers(contact + _ADDRESS, 1)[0] = e
+            integers(contact + _EXCLUDE, 1)[0] = 0
         if e < 0:
             continue
         dim = integer(contact + _DIM)

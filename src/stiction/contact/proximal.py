@@ -201,6 +201,13 @@ def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
     for i in range(count):
         kind = head[i, Head.KIND]
         rows = head[i, Head.ROWS]
+        if weight[i, 0] == 0.0:  # a row that moves nothing
+            mode[i, 0] = OFF
+            if rows > 2:
+                mode[i, 1] = OFF
+            for r in range(3, rows):
+                mode[i, r - 1] = OFF
+            continue
         if kind != Kind.CONTACT:
             new = HELD
             if kind == Kind.BOX:

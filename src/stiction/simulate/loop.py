@@ -21,6 +21,7 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.clock import ticks
+from stiction.bridge.gyroscopic import steady_spin
 from stiction.bridge.layout import (
     flags,
     integer,
@@ -37,6 +38,7 @@ from stiction.bridge.rows import (
     count_blocks,
     exclude_idle,
     fold_equalities,
+    hide_ahead,
     hide_limits,
     read_mass,
     read_rows,
@@ -112,6 +114,7 @@ class Config(NamedTuple):
     rigid: bool
     derivatives: bool
     """Whether smooth forces depend on velocity, so that qDeriv is needed."""
+    adhesion: bool
     sensors: bool
     energy: bool
     warm: bool
@@ -167,6 +170,8 @@ def _position(m, d, config: Config):
     mj.factor_mass(m, d)
     mj.collide(m, d)
     mj.make_constraint(m, d)
+    if config.adhesion:
+        hide_ahead(d, config.touch)
     mj.transmission(m, d)
     if config.sensors:
         hide_limits(d, config.touch)
@@ -260,6 +265,7 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
     for j in range(nv):
         b.velocity[j] = qvel[j]
         b.push[j] = dt * force[j]
+    steady_spin(m, d, b, step.free, (step.small, step.six, step.rate, step.x, step.block))
     if not config.rigid:
         fold_equalities(m, d, b)
     count = read_rows(m, d, b, config.rigid, config.viscosity, config.touch, step.key, step.place)

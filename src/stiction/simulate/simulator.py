@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
+from stiction.bridge.gyroscopic import standalone
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
@@ -108,7 +109,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
-        self._work = Workspace(model.nq, model.nv, 32, 2048)
+        self._work = Workspace(model.nq, model.nv, 32, 2048, standalone(model))
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
         self._configure()
@@ -135,6 +136,7 @@ class Simulator:
             np.int64(facets),
             self.equality == "rigid",
             self._own.has_derivatives,
+            self._own.has_adhesion,
             bool(own.nsensor) and not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR,
             bool(opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY),
             self.warm_start,
@@ -210,7 +212,7 @@ class Simulator:
         if stop == Stop.ROOM:
             blocks = max(2 * int(count[Count.NEED_BLOCKS]), self._work.cap)
             entries = max(2 * int(count[Count.NEED_ENTRIES]), self._work.entries)
-            larger = Workspace(model.nq, model.nv, blocks, entries)
+            larger = Workspace(model.nq, model.nv, blocks, entries, self._work.step.free)
             larger.carry_over(self._work)
             self._work = larger
             return

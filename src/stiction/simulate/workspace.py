@@ -14,6 +14,7 @@ import numpy as np
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
+from stiction.bridge.gyroscopic import scratch
 from stiction.bridge.layout import as_pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact import block_grading, blocks, proximal
@@ -128,12 +129,19 @@ class Step(NamedTuple):
     v_free: Array  # (nv,)
     v_plus: Array  # (nv,)
     qpos: Array  # (nq,)
+    free: Indices  # (n, 2) of `gyroscopic.standalone`
+    small: Array  # (6, 3, 3), this and the next four: `gyroscopic.scratch`
+    six: Array  # (6, 6)
+    rate: Array  # (6, 3)
+    x: Array  # (6,)
+    block: Array  # (21,)
 
 
 class Workspace:
-    """Arrays for a model with nq positions and nv velocities, and so many blocks and entries."""
+    """Arrays for a model with nq positions and nv velocities, so many blocks and entries, and
+    `free` bodies (`gyroscopic.standalone`)."""
 
-    def __init__(self, nq: int, nv: int, cap: int, entries: int) -> None:
+    def __init__(self, nq: int, nv: int, cap: int, entries: int, free: Indices) -> None:
         self.cap, self.entries = cap, entries
         self.blocks = blocks.allocate(nv, cap, entries)
         self.base = proximal.allocate(nv, cap)
@@ -150,11 +158,14 @@ class Workspace:
             np.zeros(nv),
             np.zeros(nv),
             np.zeros(nq),
+            free,
+            *scratch(),
         )
         arrays: list[NDArray[Any]] = [*self.blocks, *self.base]
         arrays += [*self.judge.table, *self.judge[1:], *self.step]
         self.address = np.array(
-            [nq, nv, cap, entries, *(a.__array_interface__["data"][0] for a in arrays)], np.int64
+            [nq, nv, cap, entries, len(free), *(a.__array_interface__["data"][0] for a in arrays)],
+            np.int64,
         )
 
     def carry_over(self, other: Workspace) -> None:
@@ -184,28 +195,30 @@ ENTRIES = 9
 @kernel
 def unpack(a):
     """(Blocks, Base, Judge, Step) of `Workspace.address`."""
-    nq, nv, cap, entries = a[0], a[1], a[2], a[3]
+    nq, nv, cap, entries, free = a[0], a[1], a[2], a[3], a[4]
     b = Blocks(
-        _ints(a[4], (cap, blocks.HEADS)), _floats(a[5], (cap, blocks.DATA)),
-        _ints(a[6], (entries,)), _floats(a[7], (entries,)), _floats(a[8], (nv, nv)),
-        _ints(a[9], (nv,)), _floats(a[10], (nv,)), _floats(a[11], (nv,)),
+        _ints(a[5], (cap, blocks.HEADS)), _floats(a[6], (cap, blocks.DATA)),
+        _ints(a[7], (entries,)), _floats(a[8], (entries,)), _floats(a[9], (nv, nv)),
+        _ints(a[10], (nv,)), _floats(a[11], (nv,)), _floats(a[12], (nv,)),
     )  # fmt: skip
     base = Base(
-        _floats(a[12], (cap, ROWS)), _floats(a[13], (cap, ROWS)), _floats(a[14], (cap, ROWS)),
-        _floats(a[15], (cap, ROWS)), _floats(a[16], (cap, ROWS)), _floats(a[17], (cap, 5)),
-        carray(as_pointer(a[18]), (cap, ROWS - 1), np.int8), _floats(a[19], (nv, nv)),
-        _ints(a[20], (nv,)), _floats(a[21], (nv,)), _floats(a[22], (nv,)),
-        _floats(a[23], (8, nv)),
+        _floats(a[13], (cap, ROWS)), _floats(a[14], (cap, ROWS)), _floats(a[15], (cap, ROWS)),
+        _floats(a[16], (cap, ROWS)), _floats(a[17], (cap, ROWS)), _floats(a[18], (cap, 5)),
+        carray(as_pointer(a[19]), (cap, ROWS - 1), np.int8), _floats(a[20], (nv, nv)),
+        _ints(a[21], (nv,)), _floats(a[22], (nv,)), _floats(a[23], (nv,)),
+        _floats(a[24], (8, nv)),
     )  # fmt: skip
-    table = Table(_floats(a[24], (ENTRIES,)), _floats(a[25], (ENTRIES,)), _ints(a[26], (ENTRIES,)))
+    table = Table(_floats(a[25], (ENTRIES,)), _floats(a[26], (ENTRIES,)), _ints(a[27], (ENTRIES,)))
     judge = Judge(
-        table, _floats(a[27], (nv,)), _floats(a[28], (nv,)), _floats(a[29], (cap, ROWS)),
-        _floats(a[30], (cap, ROWS)), _floats(a[31], (2, nv)),
+        table, _floats(a[28], (nv,)), _floats(a[29], (nv,)), _floats(a[30], (cap, ROWS)),
+        _floats(a[31], (cap, ROWS)), _floats(a[32], (2, nv)),
     )  # fmt: skip
     step = Step(
-        _ints(a[32], (COUNTS,)), _floats(a[33], (FIGURES,)), _floats(a[34], (TOTALS,)),
-        _ints(a[35], (STAGES,)), _ints(a[36], (cap, KEYS)), _floats(a[37], (cap, PLACES)),
-        _floats(a[38], (cap, RECORDS)), _floats(a[39], (nv, nv)), _floats(a[40], (nv,)),
-        _floats(a[41], (nv,)), _floats(a[42], (nq,)),
+        _ints(a[33], (COUNTS,)), _floats(a[34], (FIGURES,)), _floats(a[35], (TOTALS,)),
+        _ints(a[36], (STAGES,)), _ints(a[37], (cap, KEYS)), _floats(a[38], (cap, PLACES)),
+        _floats(a[39], (cap, RECORDS)), _floats(a[40], (nv, nv)), _floats(a[41], (nv,)),
+        _floats(a[42], (nv,)), _floats(a[43], (nq,)), _ints(a[44], (free, 2)),
+        _floats(a[45], (6, 3, 3)), _floats(a[46], (6, 6)), _floats(a[47], (6, 3)),
+        _floats(a[48], (6,)), _floats(a[49], (21,)),
     )  # fmt: skip
     return b, base, judge, step

@@ -1,0 +1,158 @@
+"""The gyroscopic force of free bodies, taken implicitly, as MuJoCo's implicitfast takes it.
+
+Explicit, w x I w feeds energy into whatever tumbles. A body on a free joint of its own (six
+degrees of freedom, no others in its tree) has the bias
+
+    c(w) = (m R g,  m p x g + w x I w),   g = w x (w x p)
+
+with p its centre of mass and I its inertia about it, in the body's frame, R the body's rotation.
+Linearized over the step, (S + h dc/dv) dv = h f with S the mass less the other derivatives. dc/dv
+is not symmetric, and contact needs a symmetric mass: so dv is found here, and the momentum is set
+to S dv, which has the same free motion.
+
+The block of M gives all: m = M_00, M_wv = m [p] R', M_ww = I - m [p] [p], [p] the cross product.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from stiction.bridge.layout import integers, number, numbers, offset, pointer
+from stiction.contact.arrays import Array
+from stiction.contact.blocks import Blocks, Indices
+from stiction.kernels.compile import kernel, leaf
+
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_M_NNZ, _M_ADR, _M_COL = (offset("mjModel", f"M_{k}") for k in ("rownnz", "rowadr", "colind"))
+_NBODY = offset("mjModel", "nbody")
+_M, _XMAT = offset("mjData", "M"), offset("mjData", "xmat")
+
+
+def standalone(model: mujoco.MjModel) -> Indices:
+    """(n, 2) first degree of freedom and body of each free body whose tree has no others."""
+    found = []
+    for joint in np.flatnonzero(model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
+        dof, body = int(model.jnt_dofadr[joint]), int(model.jnt_bodyid[joint])
+        alone = model.tree_dofnum[model.body_treeid[body]] == 6
+        if alone and not model.dof_armature[dof : dof + 6].any():
+            found.append((dof, body))
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+@leaf
+def _cross(x, out):
+    """out (3, 3) := the matrix of x times."""
+    out[0, 0] = out[1, 1] = out[2, 2] = 0.0
+    out[2, 1], out[1, 2] = x[0], -x[0]
+    out[0, 2], out[2, 0] = x[1], -x[1]
+    out[1, 0], out[0, 1] = x[2], -x[2]
+
+
+@kernel
+def _bias_rate(mass, block, rotation, w, work, rate):
+    """rate (6, 3) := dc/dw. block: the lower rows of M, one after the other; work (6, 3, 3)."""
+    P, inertia, G, W, L = work[0], work[1], work[2], work[3], work[4]
+    x = work[5]
+    for i in range(3):
+        row = (3 + i) * (4 + i) // 2  # lower rows of 1, 2, ... entries before it
+        for j in range(3):
+            total = 0.0
+            for k in range(3):
+                total += block[row + k] * rotation[3 * k + j]
+            P[i, j] = total / mass
+        for j in range(i + 1):
+            inertia[i, j] = inertia[j, i] = block[row + 3 + j]
+    p = x[0]
+    p[0], p[1], p[2] = P[2, 1], P[0, 2], P[1, 0]
+    _cross(p, P)
+    for i in range(3):
+        for j in range(3):
+            for k in range(3):
+                inertia[i, j] += mass * P[i, k] * P[k, j]
+    spin = x[1]  # I w
+    along = 0.0
+    for i in range(3):
+        spin[i] = 0.0
+        for k in range(3):
+            spin[i] += inertia[i, k] * w[k]
+        along += w[i] * p[i]
+    _cross(w, W)
+    _cross(spin, L)
+    for i in range(3):
+        for j in range(3):
+            G[i, j] = w[i] * p[j] - 2.0 * p[i] * w[j] + (along if i == j else 0.0)
+    for i in range(3):
+        for j in range(3):
+            push, turn = 0.0, -L[i, j]
+            for k in range(3):
+                push += rotation[3 * i + k] * G[k, j]
+                turn += mass * P[i, k] * G[k, j] + W[i, k] * inertia[k, j]
+            rate[i, j] = mass * push
+            rate[3 + i, j] = turn
+
+
+@kernel
+def _solve_six(A, x):
+    """x (6,) := A^-1 x by elimination with pivoting; A (6, 6) is overwritten."""
+    for k in range(6):
+        best = k
+        for i in range(k + 1, 6):
+            if abs(A[i, k]) > abs(A[best, k]):
+                best = i
+        if best != k:
+            for j in range(6):
+                A[k, j], A[best, j] = A[best, j], A[k, j]
+            x[k], x[best] = x[best], x[k]
+        for i in range(k + 1, 6):
+            factor = A[i, k] / A[k, k]
+            for j in range(k, 6):
+                A[i, j] -= factor * A[k, j]
+            x[i] -= factor * x[k]
+    for k in range(5, -1, -1):
+        for j in range(k + 1, 6):
+            x[k] -= A[k, j] * x[j]
+        x[k] /= A[k, k]
+
+
+@kernel
+def steady_spin(m, d, b: Blocks, free, work):
+    """Changes the momentum of the `free` bodies; before other rows are folded into the mass.
+
+    work: as from `scratch`.
+    """
+    dt = number(m + _TIMESTEP)
+    nv, nbody = b.first.shape[0], pointer(m + _NBODY)
+    count, start = integers(pointer(m + _M_NNZ), nv), integers(pointer(m + _M_ADR), nv)
+    total = start[nv - 1] + count[nv - 1]
+    column, value = integers(pointer(m + _M_COL), total), numbers(pointer(d + _M), total)
+    xmat = numbers(pointer(d + _XMAT), 9 * nbody)
+    small, A, rate, x, block = work
+    for n in range(free.shape[0]):
+        a, body = free[n, 0], free[n, 1]
+        w = b.velocity[a + 3 : a + 6]
+        if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+            continue
+        for i in range(6):  # a row of M holds its diagonal alone where that is all there is
+            for j in range(i + 1):
+                block[i * (i + 1) // 2 + j] = 0.0
+            for k in range(start[a + i], start[a + i] + count[a + i]):
+                block[i * (i + 1) // 2 + column[k] - a] = value[k]
+        _bias_rate(block[0], block, xmat[9 * body : 9 * body + 9], w, small, rate)
+        for i in range(6):
+            x[i] = b.push[a + i]
+            for j in range(6):
+                A[i, j] = b.mass[a + max(i, j), a + min(i, j)]
+                if j > 2:
+                    A[i, j] += dt * rate[i, j - 3]
+        _solve_six(A, x)
+        for i in range(6):
+            moved = 0.0
+            for j in range(6):
+                moved += b.mass[a + max(i, j), a + min(i, j)] * x[j]
+            b.push[a + i] = moved
+
+
+def scratch() -> tuple[Array, Array, Array, Array, Array]:
+    """The arrays that `steady_spin` works in."""
+    return np.zeros((6, 3, 3)), np.zeros((6, 6)), np.zeros((6, 3)), np.zeros(6), np.zeros(21)
