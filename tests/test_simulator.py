@@ -309,7 +309,7 @@ def test_constraint_forces_balance_the_momentum(cone, condim):
   <default><geom friction=".3 .01 .002" condim="{condim}"/></default>
   <worldbody>
     <geom type="plane" size="9 9 1"/>
-    <body pos="0 0 .1"><freejoint/><geom type="capsule" size=".1 .2" euler="90 0 0"/></body>
+    <body pos="0 0 .1"><freejoint/><geom type="sphere" size=".1"/></body>
     <body pos=".5 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
     <body pos="0 0 1"><joint name="hinge" axis="0 1 0" range="-1 5" frictionloss=".2"/>
       <geom type="box" size=".1 .1 .1" pos=".3 0 0"/></body>
@@ -502,6 +502,28 @@ def test_joint_limits_hold_exactly_and_do_not_bounce(speed):
     assert data.qvel == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
+def test_a_limit_holds_where_an_impact_flings_the_joint():
+    model, data = load("""
+<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <geom type="plane" size="9 9 1" friction="0"/>
+    <body pos="0 0 1"><joint type="slide" axis="0 0 1"/>
+      <geom type="sphere" size=".02" mass="10"/>
+      <body><joint name="flap" axis="0 -1 0" range="-.1 .1"/>
+        <geom type="sphere" size=".02" pos=".1 0 -.1" mass=".01"
+          friction="0"/></body>
+    </body>
+  </worldbody>
+</mujoco>""")
+    data.qvel[0] = -10.0
+    sim = stiction.Simulator(model)
+    for _ in range(200):
+        sim.step(data)
+        assert data.qpos[1] <= 0.1 + 1e-9
+    assert data.qpos[1] == pytest.approx(0.1, abs=1e-9)
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_ball_joint_limits_hold_whatever_the_axis(axis):
     model, data = load("""
@@ -588,7 +610,7 @@ def test_bodies_land_without_sinking_in_or_bouncing(shape, speed, floor):
         landed |= height <= 1e-6
         if landed:
             assert abs(height) <= 1e-6
-            assert data.qvel[2] <= 1e-6
+            assert data.qvel[2] <= 1e-5
     assert landed
     if floor == "plane":  # between curved and flat bodies MuJoCo's distance has its own tolerance
         assert abs(height) <= 1e-9
@@ -851,9 +873,9 @@ def test_the_report_tells_of_contacts():
         assert contact.geoms == ("geom 'floor'", "geom 'cube'")
         assert contact.bodies == ("world", "box")
         assert contact.mode == Mode.SLIDE
-        assert contact.friction == 0.5
+        assert contact.friction == pytest.approx([0.5, 0.5])
         assert contact.margin == pytest.approx(0.0, abs=1e-9)
-        assert contact.slip == pytest.approx(1.0 - 0.001 * G, rel=1e-9)
+        assert np.hypot(*contact.slip) == pytest.approx(1.0 - 0.001 * G, rel=1e-9)
         assert contact.gap == pytest.approx(0.0, abs=1e-12)
         assert np.abs(contact.position[:2]) == pytest.approx([0.1, 0.1])
         assert np.array_equal(contact.torque, np.zeros(3))
@@ -1179,10 +1201,19 @@ def test_the_ladder_answers_where_the_compiled_solver_may_not():
     assert ladder.statistics.steps == 60
 
 
-def test_problems_with_torsion_reach_the_ladder():
-    model, data = load(BOX.replace('mass="2"', 'mass="2" condim="6"'))
-    data.qvel[:] = [1.0, 0.0, 0.0, 0.0, 0.0, pi]
+@pytest.mark.parametrize("condim", [4, 6])
+def test_torsional_and_rolling_friction_reach_the_ladder(condim):
+    # One contact: with several, how they share the load is not determined, nor is the spin then.
+    model, data = load(f"""
+<mujoco>
+  <default><geom friction=".4 .02 .005" condim="{condim}"/></default>
+  <worldbody>
+    <geom type="plane" size="9 9 1"/>
+    <body pos="0 0 .1"><freejoint/><geom type="sphere" size=".1"/></body>
+  </worldbody>
+</mujoco>""")
+    data.qvel[:] = [1.0, 0.0, 0.0, 0.0, 3.0, pi]
     other = copy.copy(data)
     stiction.Simulator(model, Helpless(10**6)).step(data)
     stiction.Simulator(model).step(other)
-    assert data.qvel == pytest.approx(other.qvel, abs=1e-7)
+    assert data.qvel == pytest.approx(other.qvel, abs=1e-8)

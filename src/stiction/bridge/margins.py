@@ -3,18 +3,16 @@
 A geom gets the distance that its body can travel in a step, h (|v| + |w| r), twice over because
 forces may speed it up, and a hundredth of its own size for a start from rest (none if it is part
 of the world, which may be large). A pair has the sum of its geoms' margins. Then a contact is
-seen before it closes, and its gap enters the solve. Joints and tendons get the same for limits.
+seen before it closes, and its gap enters the solve. Joints have the same for their limits, at the
+speed of the fastest one, and tendons at their own.
 """
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integers, number, numbers, offset, pointer
 from stiction.kernels.compile import kernel
-
-BALL = int(mujoco.mjtJoint.mjJNT_BALL)
 
 AHEAD = 2.0
 """Steps of motion that a margin covers."""
@@ -97,17 +95,16 @@ def set_margins(m, d):
         pair[k] = margin[first[k]] + margin[second[k]]
     numbers(m + _O_MARGIN, 1)[0] = 2.0 * widest
     qvel = numbers(pointer(d + _QVEL), pointer(m + _NV))
-    dof, kind = integers(pointer(m + _JNT_DOF), njnt), integers(pointer(m + _JNT_TYPE), njnt)
+    fastest = 0.0  # an impact may pass on to a joint what others have
+    for j in range(qvel.shape[0]):
+        fastest = max(fastest, abs(qvel[j]))
     limit, span = (
         numbers(pointer(m + _JNT_MARGIN), njnt),
         numbers(pointer(m + _JNT_RANGE), 2 * njnt),
     )
     for k in range(njnt):
         near = SHARE * (span[2 * k + 1] - span[2 * k])
-        speed = abs(qvel[dof[k]])
-        if kind[k] == BALL:
-            speed += abs(qvel[dof[k] + 1]) + abs(qvel[dof[k] + 2])
-        limit[k] = AHEAD * dt * speed + near
+        limit[k] = AHEAD * dt * fastest + near
     ten, reach = (
         numbers(pointer(m + _TEN_MARGIN), ntendon),
         numbers(pointer(m + _TEN_RANGE), 2 * ntendon),

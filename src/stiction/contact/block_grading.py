@@ -233,14 +233,14 @@ def grade_blocks(
     b: Blocks, count, law, facets, tolerance, v_free, weight, v, u, f, judge: Judge
 ):  # fmt: skip
     """Fills judge.table for the velocity v (nv,), with u its speeds along rows, and the impulses
-    f; returns the largest scaled violation. weight: inverse inertias of the rows.
+    f; returns the largest scaled violation. weight: inverse inertias of the rows. The scales are
+    as `set_scales` left them.
 
     Scales that have not been spread are smaller, or the same, so an answer that passes with them
     passes; the table then holds upper bounds. Only otherwise are they spread.
     """
     sigma = judge.sigma
     moved, residual = judge.work[0], judge.work[1]
-    set_scales(b, v_free, judge)
     for j in range(v.shape[0]):
         moved[j] = v[j] - b.velocity[j]
     mass_times(b, moved, residual)

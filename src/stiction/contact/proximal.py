@@ -11,8 +11,9 @@ M (v - v0) = h f_applied + A' f+ is then a linear system in v whose matrix is
     M + sum over holding rows of a a' / (eps w) + (mu / (eps w_n)) d n' where sliding along d
 
 of the size of the velocities, however many contacts there are and however they depend on each
-other: redundant rows share the load as the last iteration's impulses and the proximal term have
-it. Modes are those of Alart and Curnier's functions (`newton.py`), the step of whose projection is
+other. Redundant rows share the load in one way only, whatever the start: with new modes f begins at
+zero, and -u / (eps w) summed over iterations is the least impulse, weighted by w, that does it.
+Modes are those of Alart and Curnier's functions (`newton.py`), the step of whose projection is
 1/w: a contact presses if f - u/w > 0, sticks if the friction f - u/w stays in its disc. Without
 sliding the matrix is symmetric and stays the same while the modes do: then an iteration costs a
 triangular solve, and the impulses converge by a factor of eps times the spread of inertias each.
@@ -69,22 +70,17 @@ ROUNDING = 4e-16
 """Speed over the sum of absolute values it is made of that counts as none: divided by EPS w,
 noise would become an impulse."""
 
-WARM, PRESS, COLD, PATIENCE = 15, 15, 25, 8
-"""Iterations at most from the last step's impulses, without friction from none, from there with
-friction; and those without half the residual after which modes are taken to go round."""
+WARM, COLD, SOFT, PATIENCE = 15, 25, 6, 8
+"""Iterations at most from the last step's modes, from a start at rest, and at each softness; and
+those without half the residual after which modes are taken to go round."""
 
-TRIES = (
-    (1.0, 1.0, 1.0),
-    (0.1, 1.0, 1.0),
-    (1.0, 10.0, 1.0),
-    (10.0, 1.0, 1.0),
-    (1.0, 1.0, 0.0),
-    (100.0, 1.0, 1.0),
-    (1.0, 10.0, 0.0),
-)
-"""Starts from rest: the projections' steps along normals and along friction, and whether the
-normals go first. Of 179 steps of walking machines on which the first way went round, these
-solve 166; a long step along normals lets contacts stick before they slide."""
+SOFTNESS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
+"""Compliance of a row over its own inverse inertia on the way to EPS. At one, contact gives as
+much as the bodies do, and Newton's method finds its modes from anywhere."""
+
+TRIES = ((1.0, 1.0), (0.1, 1.0), (1.0, 10.0), (10.0, 1.0), (100.0, 1.0))
+"""Starts: the projections' steps along normals and along friction. The first one comes from soft
+contact, the others from none; a long step along normals lets contacts stick before they slide."""
 
 OFF, HELD, SLID, BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
@@ -148,7 +144,7 @@ def load_of(b: Blocks, count, law, u, weight):
 
 
 @leaf
-def _disc_mode(facets, y0, y1, radius, w, rub, shape, i):
+def _disc_mode(facets, y0, y1, radius, w, rub, eps, shape, i):
     """Mode of a disc whose projected impulse is y, and the `shape` of a sliding one."""
     if facets > 0:
         _, _, place = project_polygon(y0, y1, radius, 0.0, facets)
@@ -159,8 +155,8 @@ def _disc_mode(facets, y0, y1, radius, w, rub, shape, i):
         if place == 0:
             angle += half
             shape[i, 2] = np.cos(half)
-            shape[i, 3] = 1.0 / (EPS * w)
-            shape[i, 4] = EPS * w
+            shape[i, 3] = 1.0 / (eps * w)
+            shape[i, 4] = eps * w
         else:
             angle += 0.0 if place == 1 else 2.0 * half
             shape[i, 2] = 1.0
@@ -176,8 +172,8 @@ def _disc_mode(facets, y0, y1, radius, w, rub, shape, i):
     shape[i, 1] = y1 / size
     shape[i, 2] = 1.0
     # Across the slip the impulse turns with it: f = -(R / |slip|) u; |slip| = (|y| - R) w / rub.
-    shape[i, 3] = radius / (w * (size - radius) / rub + radius * EPS * w)
-    shape[i, 4] = EPS * w
+    shape[i, 3] = radius / (w * (size - radius) / rub + radius * eps * w)
+    shape[i, 4] = eps * w
     return SLID
 
 
@@ -191,9 +187,9 @@ def _interval_mode(y, radius):
 
 
 @kernel
-def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
-    """Modes of all units from f - rho u / w, with rho = press along normals and rub along all
-    other rows; returns (whether any changed, whether any slides)."""
+def find_modes(b: Blocks, count, law, facets, base: Base, memory, press, rub, eps):
+    """Modes of all units from memory f - rho u / w, with rho = press along normals and rub along
+    all other rows; returns (whether any changed, whether any slides)."""
     head, data = b.head, b.data
     f, u, weight, shape, mode = base.f, base.u, base.weight, base.shape, base.mode
     changed = False
@@ -211,11 +207,12 @@ def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
         if kind != Kind.CONTACT:
             new = HELD
             if kind == Kind.BOX:
-                new = _interval_mode(f[i, 0] - u[i, 0] / weight[i, 0], data[i, Datum.LIMIT])
+                y = memory * f[i, 0] - rub * u[i, 0] / weight[i, 0]
+                new = _interval_mode(y, data[i, Datum.LIMIT])
             changed |= new != mode[i, 0]
             mode[i, 0] = new
             continue
-        theta = f[i, 0] - press * u[i, 0] / weight[i, 0]
+        theta = memory * f[i, 0] - press * u[i, 0] / weight[i, 0]
         new = HELD if theta > 0.0 else OFF
         changed |= new != mode[i, 0]
         mode[i, 0] = new
@@ -224,10 +221,10 @@ def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
         new = OFF
         if law == Law.COULOMB:
             if theta > 0.0 and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
-                y0 = f[i, 1] - rub * u[i, 1] / weight[i, 1]
-                y1 = f[i, 2] - rub * u[i, 2] / weight[i, 1]
+                y0 = memory * f[i, 1] - rub * u[i, 1] / weight[i, 1]
+                y1 = memory * f[i, 2] - rub * u[i, 2] / weight[i, 1]
                 radius = data[i, Datum.SLIDE] * theta
-                new = _disc_mode(facets, y0, y1, radius, weight[i, 1], rub, shape, i)
+                new = _disc_mode(facets, y0, y1, radius, weight[i, 1], rub, eps, shape, i)
                 slides |= new == SLID
         elif data[i, Datum.BOUND] >= 0.0 and (
             law == Law.VISCOUS or (law == Law.NO_SLIP and data[i, Datum.SLIDE] > 0.0)
@@ -239,7 +236,8 @@ def find_modes(b: Blocks, count, law, facets, base: Base, press, rub):
             new = OFF
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             if law == Law.COULOMB and theta > 0.0 and rough > 0.0 and weight[i, r] > 0.0:
-                new = _interval_mode(f[i, r] - rub * u[i, r] / weight[i, r], rough * theta)
+                y = memory * f[i, r] - rub * u[i, r] / weight[i, r]
+                new = _interval_mode(y, rough * theta)
                 slides |= new != HELD
             changed |= new != mode[i, r - 1]
             mode[i, r - 1] = new
@@ -253,15 +251,16 @@ def _settled(u, size):
 
 
 @kernel
-def predict(b: Blocks, count, law, base: Base):
-    """g := the impulses that the modes give at the speeds u, after the impulses f."""
+def predict(b: Blocks, count, law, base: Base, memory, eps):
+    """g := the impulses that the modes give at the speeds u, after the impulses f, or after none
+    if memory is 0."""
     head, data = b.head, b.data
     f, g, u, size = base.f, base.g, base.u, base.size
     weight, shape, mode = base.weight, base.shape, base.mode
     for i in range(count):
         rows = head[i, Head.ROWS]
         if mode[i, 0] == HELD:
-            g[i, 0] = f[i, 0] - _settled(u[i, 0], size[i, 0]) / (EPS * weight[i, 0])
+            g[i, 0] = memory * f[i, 0] - _settled(u[i, 0], size[i, 0]) / (eps * weight[i, 0])
         elif mode[i, 0] == OFF:
             g[i, 0] = 0.0
         else:
@@ -275,12 +274,12 @@ def predict(b: Blocks, count, law, base: Base):
             g[i, 2] = -data[i, Datum.DRAG] * u[i, 2]
         elif mode[i, 1] == HELD:
             for r in range(1, 3):
-                g[i, r] = f[i, r] - _settled(u[i, r], size[i, r]) / (EPS * weight[i, 1])
+                g[i, r] = memory * f[i, r] - _settled(u[i, r], size[i, r]) / (eps * weight[i, 1])
         else:
             d0, d1 = shape[i, 0], shape[i, 1]
             along = data[i, Datum.SLIDE] * shape[i, 2] * g[i, 0]
-            memory = shape[i, 4] * (d0 * f[i, 2] - d1 * f[i, 1])
-            across = shape[i, 3] * (memory - (d0 * u[i, 2] - d1 * u[i, 1]))
+            held = memory * shape[i, 4] * (d0 * f[i, 2] - d1 * f[i, 1])
+            across = shape[i, 3] * (held - (d0 * u[i, 2] - d1 * u[i, 1]))
             g[i, 1] = along * d0 - across * d1
             g[i, 2] = along * d1 + across * d0
         for r in range(3, rows):
@@ -288,7 +287,7 @@ def predict(b: Blocks, count, law, base: Base):
             if mode[i, r - 1] == OFF:
                 g[i, r] = 0.0
             elif mode[i, r - 1] == HELD:
-                g[i, r] = f[i, r] - _settled(u[i, r], size[i, r]) / (EPS * weight[i, r])
+                g[i, r] = memory * f[i, r] - _settled(u[i, r], size[i, r]) / (eps * weight[i, r])
             else:
                 g[i, r] = rough * g[i, 0] * (1.0 if mode[i, r - 1] == SLID else -1.0)
 
@@ -327,7 +326,7 @@ def _add_held(column, c0, width, press, rub, value, a0, H, whole):
 
 
 @kernel
-def assemble(b: Blocks, count, law, base: Base, whole):
+def assemble(b: Blocks, count, law, base: Base, whole, eps):
     """Fills H and its envelope with the matrix of the present modes; `whole` with both parts."""
     head, data, column, value = b.head, b.data, b.column, b.value
     weight, shape, mode, H, first = base.weight, base.shape, base.mode, base.H, base.first
@@ -355,10 +354,10 @@ def assemble(b: Blocks, count, law, base: Base, whole):
         if not (held or rubs):
             continue
         c0 = head[i, Head.COLUMN]
-        stiff = 1.0 / (EPS * weight[i, 0])
+        stiff = 1.0 / (eps * weight[i, 0])
         simple = held and rubs and mode[i, 1] == HELD and law != Law.VISCOUS
         if simple:
-            rub = 1.0 / (EPS * weight[i, 1])
+            rub = 1.0 / (eps * weight[i, 1])
             _add_held(column, c0, width, stiff, rub, value, a0, H, whole)
             if rows == 3:
                 continue
@@ -369,7 +368,7 @@ def assemble(b: Blocks, count, law, base: Base, whole):
             if held:
                 _add_product(column, c0, width, 0, 0, stiff, scratch, H, whole)
             if rubs and mode[i, 1] == HELD:
-                rub = data[i, Datum.DRAG] if law == Law.VISCOUS else 1.0 / (EPS * weight[i, 1])
+                rub = data[i, Datum.DRAG] if law == Law.VISCOUS else 1.0 / (eps * weight[i, 1])
                 for r in range(1, 3):
                     _add_product(column, c0, width, r, r, rub, scratch, H, whole)
             elif rubs:
@@ -383,7 +382,7 @@ def assemble(b: Blocks, count, law, base: Base, whole):
             at = mode[i, r - 1]
             if at == HELD:
                 _add_product(
-                    column, c0, width, r, r, 1.0 / (EPS * weight[i, r]), scratch, H, whole
+                    column, c0, width, r, r, 1.0 / (eps * weight[i, r]), scratch, H, whole
                 )  # fmt: skip
             elif at != OFF:
                 rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
@@ -467,7 +466,7 @@ def enter_cones(b: Blocks, count, law, facets, f):
 
 
 @kernel
-def respond(b: Blocks, count, law, base: Base):
+def respond(b: Blocks, count, law, base: Base, eps):
     """f := g and what it changes by with the velocity r: u moves along. By the change itself,
     because the speeds' rounding, divided by EPS, would spoil the momentum balance."""
     head, data, column, value = b.head, b.data, b.column, b.value
@@ -487,7 +486,7 @@ def respond(b: Blocks, count, law, base: Base):
             response = 0.0
             if k == 0:
                 if mode[i, 0] == HELD:
-                    response = -change / (EPS * weight[i, 0])
+                    response = -change / (eps * weight[i, 0])
                 normal = response
             elif k < 3:
                 if mode[i, 1] == OFF:
@@ -495,7 +494,7 @@ def respond(b: Blocks, count, law, base: Base):
                 elif law == Law.VISCOUS:
                     response = -data[i, Datum.DRAG] * change
                 elif mode[i, 1] == HELD:
-                    response = -change / (EPS * weight[i, 1])
+                    response = -change / (eps * weight[i, 1])
                 elif k == 1:
                     first = change
                 else:
@@ -507,7 +506,7 @@ def respond(b: Blocks, count, law, base: Base):
             else:
                 at = mode[i, k - 1]
                 if at == HELD:
-                    response = -change / (EPS * weight[i, k])
+                    response = -change / (eps * weight[i, k])
                 elif at != OFF:
                     rough = data[i, Datum.SPIN] if k == 3 else data[i, Datum.ROLL]
                     response = rough * normal * (1.0 if at == SLID else -1.0)
@@ -531,10 +530,30 @@ def _unbalanced(b: Blocks, count, base: Base):
 
 
 @kernel
+def _newton_step(b: Blocks, count, law, base: Base, whole, anew, memory, eps):
+    """One linear solve at the present modes, factored `anew` or as before; whether it went."""
+    v, r, H, first = base.v, base.r, base.H, base.first
+    if anew:
+        assemble(b, count, law, base, whole, eps)
+        bad = factor_any(H, first) if whole else factor_symmetric(H, first)
+        if bad >= 0:
+            return False
+    predict(b, count, law, base, memory, eps)
+    _unbalanced(b, count, base)
+    if whole:
+        solve_any(H, first, r)
+    else:
+        solve_symmetric(H, first, r)
+    for j in range(v.shape[0]):
+        v[j] += r[j]
+    respond(b, count, law, base, eps)
+    return True
+
+
+@kernel
 def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
     """(residual, iterations, factorizations) from the impulses f and the velocity v in `base`,
     which move to a solution; u and size are those of v."""
-    v, r, H, first = base.v, base.r, base.H, base.first
     ready = False
     whole = False
     best = np.inf
@@ -542,24 +561,14 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
     factorizations = 0
     residual = np.inf
     for step in range(limit):
-        changed, slides = find_modes(b, count, law, facets, base, press, rub)
-        if changed or slides or whole or not ready:
-            whole = slides
-            assemble(b, count, law, base, whole)
-            factorizations += 1
-            bad = factor_any(H, first) if whole else factor_symmetric(H, first)
-            if bad >= 0:
-                return np.inf, step + 1, factorizations
-            ready = True
-        predict(b, count, law, base)
-        _unbalanced(b, count, base)
-        if whole:
-            solve_any(H, first, r)
-        else:
-            solve_symmetric(H, first, r)
-        for j in range(v.shape[0]):
-            v[j] += r[j]
-        respond(b, count, law, base)
+        changed, slides = find_modes(b, count, law, facets, base, 1.0, press, rub, EPS)
+        anew = changed or slides or whole or not ready
+        whole = slides
+        factorizations += anew
+        memory = 0.0 if changed or step == 0 else 1.0
+        if not _newton_step(b, count, law, base, whole, anew, memory, EPS):
+            return np.inf, step + 1, factorizations
+        ready = True
         residual = residual_of(b, count, law, facets, base, load)
         if residual <= EXACT:
             return residual, step + 1, factorizations
@@ -571,6 +580,24 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
             if stuck > PATIENCE or (stuck > 2 and best <= CONVERGED):
                 return residual, step + 1, factorizations
     return residual, limit, factorizations
+
+
+@kernel
+def stiffen(b: Blocks, count, law, facets, base: Base):
+    """Iterations taken: from the free motion to modes near the solution's, by contact that gives
+    at first, f = -u / (eps w), and ever less."""
+    taken = 0
+    for softness in SOFTNESS:
+        for step in range(SOFT):
+            changed, slides = find_modes(
+                b, count, law, facets, base, 0.0, 1.0 / softness, 1.0 / softness, softness
+            )
+            if step > 0 and not changed and not slides:
+                break
+            taken += 1
+            if not _newton_step(b, count, law, base, slides, True, 0.0, softness):
+                return taken
+    return taken
 
 
 @kernel
@@ -589,8 +616,7 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     """(residual, iterations, factorizations, attempts): fills impulses f and velocity v of `base`;
     attempts is 0 if the guess was enough.
 
-    v_free (nv,) and the rows' weights are the caller's. warm: f comes with a
-    guess.
+    v_free (nv,) and the rows' weights are the caller's. warm: f comes with a guess.
     """
     u, v, weight = base.u, base.v, base.weight
     for i in range(count):
@@ -601,8 +627,10 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     if load == 0.0:
         _start(b, count, v_free, base)
         return 0.0, 0, 0, 0
+    residual, iterations, factorizations = np.inf, 0, 0
     if warm:
-        # What held in the last step held at the velocity that this one begins with.
+        # What held in the last step held at the velocity that this one begins with; the impulses
+        # only tell the modes.
         for j in range(v.shape[0]):
             v[j] = b.velocity[j]
         row_velocities(b, count, v, u, base.size)
@@ -612,24 +640,17 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         if residual <= CONVERGED:
             enter_cones(b, count, law, facets, base.f)
             return residual, iterations, factorizations, 0
-    else:
-        residual, iterations, factorizations = np.inf, 0, 0
-    for attempt in range(len(TRIES)):
-        press, rub, smooth_first = TRIES[attempt]
+    attempt = 0
+    for press, rub in TRIES:
+        attempt += 1
         _start(b, count, v_free, base)
-        if law == Law.COULOMB and smooth_first > 0.0:  # who presses, before who slides
-            smooth = np.int64(Law.FRICTIONLESS)  # a literal would have `iterate` compiled twice
-            _, more, again = iterate(
-                b, count, smooth, facets, base, load, press, rub, np.int64(PRESS)
-            )
-            iterations += more
-            factorizations += again
+        soft = stiffen(b, count, law, facets, base) if attempt == 1 else 0
         residual, more, again = iterate(
             b, count, law, facets, base, load, press, rub, np.int64(COLD)
         )
-        iterations += more
-        factorizations += again
+        iterations += soft + more
+        factorizations += soft + again
         if residual <= CONVERGED:
             break
     enter_cones(b, count, law, facets, base.f)
-    return residual, iterations, factorizations, attempt + 1
+    return residual, iterations, factorizations, attempt

@@ -84,6 +84,9 @@ _STAT = size_of("mjWarningStat")
 _FULL_A = _WARNING + int(mujoco.mjtWarning.mjWARN_CONTACTFULL) * _STAT + _NUMBER
 _FULL_B = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _STAT + _NUMBER
 
+STANDSTILL = 1e-14
+"""Speed of a degree of freedom, over what the free motion has there, that is rounding."""
+
 CAUTIOUS = 0.2
 """Share of a deep overlap that one step takes back."""
 
@@ -286,6 +289,14 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
 
 
 @kernel
+def _settle(v, sigma):
+    """Takes away speeds that are rounding: what stands still does so exactly."""
+    for j in range(v.shape[0]):
+        if abs(v[j]) < STANDSTILL * sigma[j]:
+            v[j] = 0.0
+
+
+@kernel
 def _push_out(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
     """base.v := velocity that takes overlap back when added to v+ for the positions alone; base.u
     comes with the speeds of v+.
@@ -431,8 +442,8 @@ def run(m, d, nstep, solved, config: Config, address):
             now = ticks()
             time[Stage.ROWS] += now - begun
             begun = now
+            set_scales(b, step.v_free, judge)
             if config.law < 0:
-                set_scales(b, step.v_free, judge)
                 return Stop.UNSOLVED
             residual, iterations, factorizations, attempts = solve_blocks(
                 b, count, config.law, config.facets, step.v_free, base, warm
@@ -444,6 +455,7 @@ def run(m, d, nstep, solved, config: Config, address):
             now = ticks()
             time[Stage.SOLVE] += now - begun
             begun = now
+            _settle(base.v, judge.sigma)
             row_velocities(b, count, base.v, base.u, base.size)
             worst = grade_blocks(
                 b, count, config.law, config.facets, config.tolerance, step.v_free,

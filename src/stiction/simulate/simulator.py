@@ -162,7 +162,7 @@ class Simulator:
         """
         if not isinstance(nstep, (int, np.integer)) or nstep < 1:
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
-        if data is not self._known():
+        if data is None or data is not self._known():
             validation.check_data(self._own.model, data)
             self._known = weakref.ref(data)
         with self._lock:
