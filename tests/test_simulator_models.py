@@ -132,6 +132,8 @@ def flail(model, steps):
     if model.nkey:
         mujoco.mj_resetDataKeyframe(model, data, 0)
     model.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
+    if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
+        model.opt.timestep /= 5.0  # chosen for it; `implicitfast` runs away in MuJoCo as well
     limited = model.actuator_ctrllimited.astype(bool)[:, None]
     low, high = np.where(limited, model.actuator_ctrlrange, [-1.0, 1.0]).T
     sim = stiction.Simulator(model)

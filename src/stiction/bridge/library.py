@@ -34,6 +34,7 @@ _two = types.void(types.intp, types.intp)
 _three = types.void(types.intp, types.intp, types.intc)
 
 fwd_kinematics: Any = types.ExternalFunction("mj_fwdKinematics", _two)
+reference_constraint: Any = types.ExternalFunction("mj_referenceConstraint", _two)
 com_vel: Any = types.ExternalFunction("mj_comVel", _two)
 make_mass: Any = types.ExternalFunction("mj_makeM", _two)
 factor_mass: Any = types.ExternalFunction("mj_factorM", _two)

@@ -1,20 +1,25 @@
 """Margins on the simulator's own copy of a model: what may come into contact within the step.
 
-A geom gets the distance that its body can travel in a step, h (|v| + |w| r), twice over because
-forces may speed it up, and a hundredth of its own size for a start from rest (none if it is part
-of the world, which may be large). A pair has the sum of its geoms' margins. Then a contact is
-seen before it closes, and its gap enters the solve. Joints have the same for their limits, at the
-speed of the fastest one, and tendons at their own.
+A geom gets the distance that its body can travel in a step, h (|v| + |w| r), half as much again
+because contact may speed it up, with the faster of its present motion and of the motion that it
+would have without contact; and a hundredth of its own size (none if it is part of the world,
+which may be large). A pair has the sum of its geoms' margins. Then a contact is seen before it
+closes, and its gap enters the solve. Joints have the same for their limits, at the speed of the
+fastest one, and tendons at their own.
 """
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 
-from stiction.bridge.layout import integers, number, numbers, offset, pointer
-from stiction.kernels.compile import kernel
+from stiction.bridge.layout import flags, integers, number, numbers, offset, pointer
+from stiction.kernels.compile import kernel, leaf
 
-AHEAD = 2.0
+SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
+"""The first of the joint types with one degree of freedom."""
+
+AHEAD = 1.5
 """Steps of motion that a margin covers."""
 
 SHARE = 0.01
@@ -25,40 +30,63 @@ _NBODY, _NGEOM, _NJNT, _NTENDON, _NPAIR, _NV = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _O_MARGIN = offset("mjModel", "opt", "o_margin")
-_GEOM_BODY, _GEOM_MARGIN, _RBOUND, _BODY_MARGIN = (
-    offset("mjModel", name) for name in ("geom_bodyid", "geom_margin", "geom_rbound", "body_margin")
+_GEOM_BODY, _GEOM_MARGIN, _RBOUND = (
+    offset("mjModel", f"geom_{name}") for name in ("bodyid", "margin", "rbound")
+)
+_BODY_MARGIN, _ROOT, _WELD, _PARENT, _DOF_NUM, _DOF_ADR = (
+    offset("mjModel", f"body_{name}")
+    for name in ("margin", "rootid", "weldid", "parentid", "dofnum", "dofadr")
 )
 _PAIR_A, _PAIR_B, _PAIR_MARGIN = (
-    offset("mjModel", name) for name in ("pair_geom1", "pair_geom2", "pair_margin")
+    offset("mjModel", f"pair_{name}") for name in ("geom1", "geom2", "margin")
 )
-_JNT_MARGIN, _JNT_RANGE, _JNT_DOF, _JNT_TYPE, _TEN_MARGIN, _TEN_RANGE = (
-    offset("mjModel", name)
-    for name in (
-        "jnt_margin",
-        "jnt_range",
-        "jnt_dofadr",
-        "jnt_type",
-        "tendon_margin",
-        "tendon_range",
-    )
+_JNT_MARGIN, _JNT_RANGE, _JNT_TYPE, _JNT_DOF, _JNT_QPOS, _JNT_LIMITED = (
+    offset("mjModel", f"jnt_{name}")
+    for name in ("margin", "range", "type", "dofadr", "qposadr", "limited")
 )
+_NQ, _QPOS = offset("mjModel", "nq"), offset("mjData", "qpos")
+_TEN_MARGIN, _TEN_RANGE = (offset("mjModel", f"tendon_{name}") for name in ("margin", "range"))
 _TEN_NNZ, _TEN_ADR, _TEN_COL = (
     offset("mjModel", f"ten_J_{name}") for name in ("rownnz", "rowadr", "colind")
 )
-_CVEL, _QVEL, _TEN_J, _XPOS, _COM, _ROOT, _WELD = (
-    offset("mjData", "cvel"),
-    offset("mjData", "qvel"),
-    offset("mjData", "ten_J"),
-    offset("mjData", "geom_xpos"),
-    offset("mjData", "subtree_com"),
-    offset("mjModel", "body_rootid"),
-    offset("mjModel", "body_weldid"),
+_CVEL, _CDOF, _TEN_J, _XPOS, _COM = (
+    offset("mjData", name) for name in ("cvel", "cdof", "ten_J", "geom_xpos", "subtree_com")
 )
 
 
 @kernel
-def set_margins(m, d):
-    """Writes geom, pair, body, joint and tendon margins of the model at m for the state of d."""
+def free_motion(m, d, v, out):
+    """out (nbody, 6) := velocities of the bodies when the joints move at v (nv,), as cvel."""
+    nbody = out.shape[0]
+    parent = integers(pointer(m + _PARENT), nbody)
+    count, start = integers(pointer(m + _DOF_NUM), nbody), integers(pointer(m + _DOF_ADR), nbody)
+    cdof = numbers(pointer(d + _CDOF), 6 * v.shape[0])
+    for k in range(6):
+        out[0, k] = 0.0
+    for i in range(1, nbody):
+        for k in range(6):
+            out[i, k] = out[parent[i], k]
+        for j in range(start[i], start[i] + count[i]):
+            for k in range(6):
+                out[i, k] += cdof[6 * j + k] * v[j]
+
+
+@leaf
+def _speed(c0, c1, c2, c3, c4, c5, r0, r1, r2, radius):
+    """Largest speed of a geom whose centre is at r from where the velocity (w, v) is taken."""
+    if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0 and c4 == 0.0 and c5 == 0.0:
+        return 0.0
+    x, y, z = c3 + c1 * r2 - c2 * r1, c4 + c2 * r0 - c0 * r2, c5 + c0 * r1 - c1 * r0
+    return np.sqrt(x * x + y * y + z * z) + radius * np.sqrt(c0 * c0 + c1 * c1 + c2 * c2)
+
+
+@kernel
+def set_margins(m, d, v, v_free, free, extra):
+    """Writes geom, pair, body, joint and tendon margins of the model at m for the state of d.
+
+    v, v_free (nv,): joint speeds now and in free motion; free (nbody, 6): `free_motion`; extra:
+    least margin of joints [m, rad].
+    """
     dt = number(m + _TIMESTEP)
     nbody, ngeom = pointer(m + _NBODY), pointer(m + _NGEOM)
     njnt, ntendon, npair = pointer(m + _NJNT), pointer(m + _NTENDON), pointer(m + _NPAIR)
@@ -66,27 +94,29 @@ def set_margins(m, d):
     root, weld = integers(pointer(m + _ROOT), nbody), integers(pointer(m + _WELD), nbody)
     margin, radius = numbers(pointer(m + _GEOM_MARGIN), ngeom), numbers(pointer(m + _RBOUND), ngeom)
     by_body = numbers(pointer(m + _BODY_MARGIN), nbody)
-    cvel, x = numbers(pointer(d + _CVEL), 6 * nbody), numbers(pointer(d + _XPOS), 3 * ngeom)
+    now, x = numbers(pointer(d + _CVEL), 6 * nbody), numbers(pointer(d + _XPOS), 3 * ngeom)
     com = numbers(pointer(d + _COM), 3 * nbody)
     for i in range(nbody):
         by_body[i] = 0.0
     widest = 0.0
     for g in range(ngeom):
         i = body[g]
-        w = 6 * i
-        c = 3 * root[i]
-        spin = np.sqrt(cvel[w] ** 2 + cvel[w + 1] ** 2 + cvel[w + 2] ** 2)
-        speed = 0.0
-        if spin > 0.0 or cvel[w + 3] != 0.0 or cvel[w + 4] != 0.0 or cvel[w + 5] != 0.0:
-            # Velocity of the geom's centre: cvel is taken at the tree's centre of mass.
-            r0, r1, r2 = x[3 * g] - com[c], x[3 * g + 1] - com[c + 1], x[3 * g + 2] - com[c + 2]
-            v0 = cvel[w + 3] + cvel[w + 1] * r2 - cvel[w + 2] * r1
-            v1 = cvel[w + 4] + cvel[w + 2] * r0 - cvel[w] * r2
-            v2 = cvel[w + 5] + cvel[w] * r1 - cvel[w + 1] * r0
-            speed = np.sqrt(v0 * v0 + v1 * v1 + v2 * v2) + spin * radius[g]
-        margin[g] = AHEAD * dt * speed
-        if weld[i] > 0:
-            margin[g] += SHARE * radius[g]
+        margin[g] = 0.0
+        if weld[i] == 0:
+            continue
+        w, c = 6 * i, 3 * root[i]
+        r0, r1, r2 = x[3 * g] - com[c], x[3 * g + 1] - com[c + 1], x[3 * g + 2] - com[c + 2]
+        speed = max(
+            _speed(
+                now[w], now[w + 1], now[w + 2], now[w + 3], now[w + 4], now[w + 5],
+                r0, r1, r2, radius[g],
+            ),
+            _speed(
+                free[i, 0], free[i, 1], free[i, 2], free[i, 3], free[i, 4], free[i, 5],
+                r0, r1, r2, radius[g],
+            ),
+        )  # fmt: skip
+        margin[g] = AHEAD * dt * speed + SHARE * radius[g]
         by_body[i] = max(by_body[i], margin[g])
         widest = max(widest, margin[g])
     first, second = integers(pointer(m + _PAIR_A), npair), integers(pointer(m + _PAIR_B), npair)
@@ -94,18 +124,16 @@ def set_margins(m, d):
     for k in range(npair):
         pair[k] = margin[first[k]] + margin[second[k]]
     numbers(m + _O_MARGIN, 1)[0] = 2.0 * widest
-    qvel = numbers(pointer(d + _QVEL), pointer(m + _NV))
-    fastest = 0.0  # an impact may pass on to a joint what others have
-    for j in range(qvel.shape[0]):
-        fastest = max(fastest, abs(qvel[j]))
+    fastest = 0.0  # contact may pass on to a joint what others have
+    for j in range(v.shape[0]):
+        fastest = max(fastest, max(abs(v[j]), abs(v_free[j])))
     limit, span = (
         numbers(pointer(m + _JNT_MARGIN), njnt),
         numbers(pointer(m + _JNT_RANGE), 2 * njnt),
     )
     for k in range(njnt):
-        near = SHARE * (span[2 * k + 1] - span[2 * k])
-        limit[k] = AHEAD * dt * fastest + near
-    ten, reach = (
+        limit[k] = max(extra, AHEAD * dt * fastest + SHARE * (span[2 * k + 1] - span[2 * k]))
+    ten, range_ = (
         numbers(pointer(m + _TEN_MARGIN), ntendon),
         numbers(pointer(m + _TEN_RANGE), 2 * ntendon),
     )
@@ -116,7 +144,32 @@ def set_margins(m, d):
     total = start[ntendon - 1] + count[ntendon - 1] if ntendon > 0 else 0
     column, rate = integers(pointer(m + _TEN_COL), total), numbers(pointer(d + _TEN_J), total)
     for k in range(ntendon):
-        speed = 0.0
+        speed, later = 0.0, 0.0
         for e in range(start[k], start[k] + count[k]):
-            speed += rate[e] * qvel[column[e]]
-        ten[k] = AHEAD * dt * abs(speed) + SHARE * (reach[2 * k + 1] - reach[2 * k])
+            speed += rate[e] * v[column[e]]
+            later += rate[e] * v_free[column[e]]
+        fast = max(abs(speed), abs(later))
+        ten[k] = AHEAD * dt * fast + SHARE * (range_[2 * k + 1] - range_[2 * k])
+
+
+@kernel
+def travel_past_limits(m, d, v, touch):
+    """Farthest that a hinge or slide joint, moving at v (nv,), travels in a step that takes it out
+    of its range by more than `touch`; 0 if none does. Where that happens, contact has flung it
+    faster than any margin foresaw."""
+    dt = number(m + _TIMESTEP)
+    njnt = pointer(m + _NJNT)
+    kind, dof = integers(pointer(m + _JNT_TYPE), njnt), integers(pointer(m + _JNT_DOF), njnt)
+    at, limited = integers(pointer(m + _JNT_QPOS), njnt), flags(pointer(m + _JNT_LIMITED), njnt)
+    span = numbers(pointer(m + _JNT_RANGE), 2 * njnt)
+    qpos = numbers(pointer(d + _QPOS), pointer(m + _NQ))
+    farthest = 0.0
+    for k in range(njnt):
+        if limited[k] and kind[k] >= SLIDE:
+            step = dt * v[dof[k]]
+            now = qpos[at[k]]
+            low, high = span[2 * k] - touch, span[2 * k + 1] + touch
+            out = (now + step < low and now > low) or (now + step > high and now < high)
+            if out:
+                farthest = max(farthest, abs(step))
+    return farthest

@@ -64,7 +64,10 @@ EXACT = 1e-13
 """Residual of impulses and speeds, relative to the load, at which the iteration ends."""
 
 CONVERGED = 1e-11
-"""Residual that is left to the certificate to judge once it no longer falls."""
+"""Residual at which an iteration that no longer falls ends."""
+
+TOLERABLE = 1e-8
+"""Residual that is left to the certificate to judge once it no longer falls, from any start."""
 
 ROUNDING = 4e-16
 """Speed over the sum of absolute values it is made of that counts as none: divided by EPS w,
@@ -91,6 +94,7 @@ class Base(NamedTuple):
 
     f: Array  # (cap, ROWS) impulses
     g: Array  # (cap, ROWS) impulses that the modes give at the speeds u
+    guess: Array  # (cap, ROWS) impulses to start from
     u: Array  # (cap, ROWS) speeds less bounds
     size: Array  # (cap, ROWS) of `row_velocities`
     weight: Array  # (cap, ROWS) inverse inertia of each row, of rows 1 and 2 the larger one
@@ -105,10 +109,11 @@ class Base(NamedTuple):
 
 def allocate(nv: int, cap: int) -> Base:
     """Room for problems of that size."""
-    f, g, u, size, weight = (np.zeros((cap, ROWS)) for _ in range(5))
+    f, g, guess, u, size, weight = (np.zeros((cap, ROWS)) for _ in range(6))
     return Base(
         f,
         g,
+        guess,
         u,
         size,
         weight,
@@ -551,9 +556,10 @@ def _newton_step(b: Blocks, count, law, base: Base, whole, anew, memory, eps):
 
 
 @kernel
-def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
+def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, keep, limit):
     """(residual, iterations, factorizations) from the impulses f and the velocity v in `base`,
-    which move to a solution; u and size are those of v."""
+    which move to a solution; u and size are those of v. keep: f is built upon, not only its modes.
+    """
     ready = False
     whole = False
     best = np.inf
@@ -565,7 +571,7 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
         anew = changed or slides or whole or not ready
         whole = slides
         factorizations += anew
-        memory = 0.0 if changed or step == 0 else 1.0
+        memory = 0.0 if not keep and (changed or step == 0) else 1.0
         if not _newton_step(b, count, law, base, whole, anew, memory, EPS):
             return np.inf, step + 1, factorizations
         ready = True
@@ -577,7 +583,7 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, limit):
             stuck = 0
         else:
             stuck += 1
-            if stuck > PATIENCE or (stuck > 2 and best <= CONVERGED):
+            if stuck > PATIENCE or (stuck > 2 and best <= TOLERABLE):
                 return residual, step + 1, factorizations
     return residual, limit, factorizations
 
@@ -628,15 +634,24 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         _start(b, count, v_free, base)
         return 0.0, 0, 0, 0
     residual, iterations, factorizations = np.inf, 0, 0
-    if warm:
-        # What held in the last step held at the velocity that this one begins with; the impulses
-        # only tell the modes.
+    # What held in the last step held at the velocity that this one begins with, and its impulses
+    # tell the modes. They are built upon only if the least ones that these modes give do not do:
+    # where contacts can push against each other, the least may lie outside a cone.
+    for keep in range(2 if warm else 0):
+        for i in range(count):
+            for k in range(ROWS):
+                if keep == 0:
+                    base.guess[i, k] = base.f[i, k]
+                else:
+                    base.f[i, k] = base.guess[i, k]
         for j in range(v.shape[0]):
             v[j] = b.velocity[j]
         row_velocities(b, count, v, u, base.size)
-        residual, iterations, factorizations = iterate(
-            b, count, law, facets, base, load, 1.0, 1.0, np.int64(WARM)
+        residual, more, again = iterate(
+            b, count, law, facets, base, load, 1.0, 1.0, keep == 1, np.int64(WARM)
         )
+        iterations += more
+        factorizations += again
         if residual <= CONVERGED:
             enter_cones(b, count, law, facets, base.f)
             return residual, iterations, factorizations, 0
@@ -646,11 +661,11 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         _start(b, count, v_free, base)
         soft = stiffen(b, count, law, facets, base) if attempt == 1 else 0
         residual, more, again = iterate(
-            b, count, law, facets, base, load, press, rub, np.int64(COLD)
+            b, count, law, facets, base, load, press, rub, False, np.int64(COLD)
         )
         iterations += soft + more
         factorizations += soft + again
-        if residual <= CONVERGED:
+        if residual <= TOLERABLE:
             break
     enter_cones(b, count, law, facets, base.f)
     return residual, iterations, factorizations, attempt

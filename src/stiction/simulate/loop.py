@@ -1,8 +1,8 @@
 """The step, and many of them, in compiled code: MuJoCo's own functions and our solve between them.
 
-    position    kinematics; margins for what the bodies may reach within the step; inertia,
-                collisions, constraint rows, transmissions
-    smooth      velocities, actuators, applied and passive forces, their derivatives
+    smooth      kinematics, inertia, velocities, actuators, applied and passive forces
+    collision   margins for what the bodies may reach within the step; collisions, constraint
+                rows, derivatives of the smooth forces
     solve       rows to blocks, the proximal Newton method from the last step's impulses
     certify     every law, from the blocks
     advance     forces and sensors as MuJoCo leaves them; then v+, the overlap's correction at
@@ -25,13 +25,14 @@ from stiction.bridge.gyroscopic import steady_spin
 from stiction.bridge.layout import (
     flags,
     integer,
+    integers,
     number,
     numbers,
     offset,
     pointer,
     size_of,
 )
-from stiction.bridge.margins import set_margins
+from stiction.bridge.margins import AHEAD, free_motion, set_margins, travel_past_limits
 from stiction.bridge.rows import (
     Key,
     Place,
@@ -72,9 +73,10 @@ _QPOS, _QVEL, _ACT, _CTRL, _QFRC, _XFRC, _MPOS, _MQUAT = (
         "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
     )
 )  # fmt: skip
-_SMOOTH, _QACC, _CONSTRAINT = (
-    offset("mjData", name) for name in ("qfrc_smooth", "qacc", "qfrc_constraint")
+_SMOOTH, _FREE, _QACC, _CONSTRAINT = (
+    offset("mjData", name) for name in ("qfrc_smooth", "qacc_smooth", "qacc", "qfrc_constraint")
 )
+_SIZES = tuple(offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl"))
 _FLAGS = tuple(
     offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
 )
@@ -86,6 +88,9 @@ _FULL_B = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _STAT + _NUMBER
 
 STANDSTILL = 1e-14
 """Speed of a degree of freedom, over what the free motion has there, that is rounding."""
+
+RETRIES = 3
+"""Solves of one step at most, each with wider margins for limits that the one before passed."""
 
 CAUTIOUS = 0.2
 """Share of a deep overlap that one step takes back."""
@@ -161,40 +166,58 @@ def _full(d):
 
 
 @kernel
-def _position(m, d, config: Config):
-    """MuJoCo's position stage, with margins for this step; whether all contacts found room."""
+def _move(m, d):
+    """MuJoCo's kinematics, inertia and smooth forces: all that comes before contact."""
     for flag in _FLAGS:
         flags(d + flag, 1)[0] = 0
-    before = _full(d)
+    for size in _SIZES:  # the last step's rows are not this one's
+        integers(d + size, 1)[0] = 0
     mj.fwd_kinematics(m, d)
-    mj.com_vel(m, d)
-    set_margins(m, d)
     mj.make_mass(m, d)
     mj.factor_mass(m, d)
-    mj.collide(m, d)
-    mj.make_constraint(m, d)
-    if config.adhesion:
-        hide_ahead(d, config.touch)
     mj.transmission(m, d)
-    if config.sensors:
-        hide_limits(d, config.touch)
-        mj.sensor_pos(m, d)
-    if config.energy:
-        mj.energy_pos(m, d)
-    return _full(d) == before
+    mj.fwd_velocity(m, d)
+    mj.fwd_actuation(m, d)
+    mj.fwd_acceleration(m, d)
 
 
 @kernel
-def _smooth(m, d, config: Config):
-    mj.fwd_velocity(m, d)
-    if config.sensors:
-        mj.sensor_vel(m, d)
-    if config.energy:
-        mj.energy_vel(m, d)
-    mj.fwd_actuation(m, d)
-    mj.fwd_acceleration(m, d)
+def _meet(m, d, config: Config, step: Step, extra):
+    """MuJoCo's collisions and constraint rows, with margins for this step; whether all found room.
+    extra: least margin of joints.
+
+    Where contacts pull (adhesion), the forces before them are evaluated once more.
+    """
+    nv = step.v_free.shape[0]
+    dt = number(m + _TIMESTEP)
+    qvel, free = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _FREE), nv)
+    for j in range(nv):
+        step.v_free[j] = qvel[j] + dt * free[j]
+    free_motion(m, d, step.v_free, step.reach)
+    set_margins(m, d, qvel, step.v_free, step.reach, extra)
+    before = _full(d)
+    mj.collide(m, d)
+    mj.make_constraint(m, d)
+    if _full(d) != before:
+        return False
+    if config.adhesion:
+        hide_ahead(d, config.touch)
+        mj.transmission(m, d)
+        mj.fwd_velocity(m, d)
+        mj.fwd_actuation(m, d)
+        mj.fwd_acceleration(m, d)
+    else:
+        mj.reference_constraint(m, d)
     if config.derivatives:
         mj.smooth_derivatives(m, d, 0)
+    if config.sensors:
+        hide_limits(d, config.touch)
+        mj.sensor_pos(m, d)
+        mj.sensor_vel(m, d)
+    if config.energy:
+        mj.energy_pos(m, d)
+        mj.energy_vel(m, d)
+    return True
 
 
 @kernel
@@ -411,6 +434,40 @@ def _count_step(step: Step):
 
 
 @kernel
+def _solve(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step, extra):
+    """Collides and solves one step; why it stopped. extra: see `_meet`."""
+    time = step.ticks
+    begun = ticks()
+    if not _meet(m, d, config, step, extra):
+        return Stop.ARENA
+    now = ticks()
+    time[Stage.COLLISION] += now - begun
+    begun = now
+    stop = _prepare(m, d, config, b, step, judge.work[0], base.weight)
+    if stop != Stop.DONE:
+        return stop
+    count = step.counts[Count.BLOCKS]
+    _guess(step, count, base.f)
+    now = ticks()
+    time[Stage.ROWS] += now - begun
+    begun = now
+    set_scales(b, step.v_free, judge)
+    if config.law < 0:
+        return Stop.UNSOLVED
+    warm = config.warm and step.counts[Count.OLD] > 0
+    residual, iterations, factorizations, attempts = solve_blocks(
+        b, count, config.law, config.facets, step.v_free, base, warm
+    )
+    _settle(base.v, judge.sigma)
+    step.figure[Figure.RESIDUAL] = residual
+    step.counts[Count.ITERATIONS] = iterations
+    step.counts[Count.FACTORIZATIONS] = factorizations
+    step.counts[Count.ATTEMPTS] = attempts
+    time[Stage.SOLVE] += ticks() - begun
+    return Stop.DONE
+
+
+@kernel
 def run(m, d, nstep, solved, config: Config, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
@@ -418,58 +475,37 @@ def run(m, d, nstep, solved, config: Config, address):
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
     b, base, judge, step = unpack(address)
-    time = step.ticks
     for taken in range(nstep):
         if not (solved and taken == 0):
             begun = ticks()
             if not _inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
-            if not _position(m, d, config):
-                return Stop.ARENA
-            now = ticks()
-            time[Stage.POSITION] += now - begun
-            begun = now
-            _smooth(m, d, config)
-            now = ticks()
-            time[Stage.SMOOTH] += now - begun
-            begun = now
-            stop = _prepare(m, d, config, b, step, judge.work[0], base.weight)
-            if stop != Stop.DONE:
-                return stop
+            _move(m, d)
+            step.ticks[Stage.SMOOTH] += ticks() - begun
+            extra = 0.0
+            for _ in range(RETRIES):
+                stop = _solve(m, d, config, b, base, judge, step, extra)
+                if stop != Stop.DONE:
+                    return stop
+                missed = AHEAD * travel_past_limits(m, d, base.v, config.touch)
+                if missed <= extra:
+                    break
+                extra = missed
+            begun = ticks()
             count = step.counts[Count.BLOCKS]
-            warm = config.warm and step.counts[Count.OLD] > 0
-            _guess(step, count, base.f)
-            now = ticks()
-            time[Stage.ROWS] += now - begun
-            begun = now
-            set_scales(b, step.v_free, judge)
-            if config.law < 0:
-                return Stop.UNSOLVED
-            residual, iterations, factorizations, attempts = solve_blocks(
-                b, count, config.law, config.facets, step.v_free, base, warm
-            )
-            step.figure[Figure.RESIDUAL] = residual
-            step.counts[Count.ITERATIONS] = iterations
-            step.counts[Count.FACTORIZATIONS] = factorizations
-            step.counts[Count.ATTEMPTS] = attempts
-            now = ticks()
-            time[Stage.SOLVE] += now - begun
-            begun = now
-            _settle(base.v, judge.sigma)
             row_velocities(b, count, base.v, base.u, base.size)
             worst = grade_blocks(
                 b, count, config.law, config.facets, config.tolerance, step.v_free,
                 base.weight, base.v, base.u, base.f, judge,
             )  # fmt: skip
             step.figure[Figure.WORST] = worst
-            now = ticks()
-            time[Stage.CERTIFY] += now - begun
+            step.ticks[Stage.CERTIFY] += ticks() - begun
             if not worst <= config.tolerance:
                 return Stop.UNSOLVED
         else:
             row_velocities(b, step.counts[Count.BLOCKS], base.v, base.u, base.size)
         begun = ticks()
         _advance(m, d, config, b, base, judge, step)
-        time[Stage.ADVANCE] += ticks() - begun
+        step.ticks[Stage.ADVANCE] += ticks() - begun
         _count_step(step)
     return Stop.DONE

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
-from stiction.bridge.gyroscopic import standalone
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
@@ -53,7 +52,7 @@ SLACK = 1e-8
 """Gap or overlap that counts as none, over the size of what moves: below it lies what rounding
 and the collision routines leave."""
 
-SHALLOW = 1e-3
+SHALLOW = 0.05
 """Overlap that one step pushes out whole, over the size of what moves."""
 
 
@@ -109,7 +108,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
-        self._work = Workspace(model.nq, model.nv, 32, 2048, standalone(model))
+        self._work = Workspace(model, 32, 2048)
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
         self._configure()
@@ -212,7 +211,7 @@ class Simulator:
         if stop == Stop.ROOM:
             blocks = max(2 * int(count[Count.NEED_BLOCKS]), self._work.cap)
             entries = max(2 * int(count[Count.NEED_ENTRIES]), self._work.entries)
-            larger = Workspace(model.nq, model.nv, blocks, entries, self._work.step.free)
+            larger = Workspace(model, blocks, entries)
             larger.carry_over(self._work)
             self._work = larger
             return

@@ -10,11 +10,12 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+import mujoco
 import numpy as np
 from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
-from stiction.bridge.gyroscopic import scratch
+from stiction.bridge.gyroscopic import scratch, standalone
 from stiction.bridge.layout import as_pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact import block_grading, blocks, proximal
@@ -103,10 +104,10 @@ RECORDS = 19
 class Stage(IntEnum):
     """Entries of `Step.ticks`: where a step's time goes."""
 
-    POSITION = 0
-    """Kinematics, inertia, collisions and constraint rows, by MuJoCo."""
-    SMOOTH = 1
-    """Velocities, actuators, passive forces and their derivatives, by MuJoCo."""
+    SMOOTH = 0
+    """Kinematics, inertia, actuators and passive forces, by MuJoCo."""
+    COLLISION = 1
+    """Collisions, constraint rows, derivatives and sensors, by MuJoCo."""
     ROWS = 2
     """From MuJoCo's rows to blocks."""
     SOLVE = 3
@@ -135,14 +136,19 @@ class Step(NamedTuple):
     rate: Array  # (6, 3)
     x: Array  # (6,)
     block: Array  # (21,)
+    reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
+
+
+ARRAYS = 47
+"""Of a workspace, in the order in which `unpack` takes them."""
 
 
 class Workspace:
-    """Arrays for a model with nq positions and nv velocities, so many blocks and entries, and
-    `free` bodies (`gyroscopic.standalone`)."""
+    """Arrays for a model, and for so many blocks and entries."""
 
-    def __init__(self, nq: int, nv: int, cap: int, entries: int, free: Indices) -> None:
+    def __init__(self, model: mujoco.MjModel, cap: int, entries: int) -> None:
         self.cap, self.entries = cap, entries
+        nq, nv, nbody, free = model.nq, model.nv, model.nbody, standalone(model)
         self.blocks = blocks.allocate(nv, cap, entries)
         self.base = proximal.allocate(nv, cap)
         self.judge = block_grading.allocate(nv, cap)
@@ -160,13 +166,13 @@ class Workspace:
             np.zeros(nq),
             free,
             *scratch(),
+            np.zeros((nbody, 6)),
         )
         arrays: list[NDArray[Any]] = [*self.blocks, *self.base]
         arrays += [*self.judge.table, *self.judge[1:], *self.step]
-        self.address = np.array(
-            [nq, nv, cap, entries, len(free), *(a.__array_interface__["data"][0] for a in arrays)],
-            np.int64,
-        )
+        places = [array.__array_interface__["data"][0] for array in arrays]
+        assert len(places) == ARRAYS, "`unpack` numbers the arrays"
+        self.address = np.array([nq, nv, cap, entries, len(free), nbody, *places], np.int64)
 
     def carry_over(self, other: Workspace) -> None:
         """Takes the guess and the statistics of a smaller workspace over."""
@@ -195,30 +201,31 @@ ENTRIES = 9
 @kernel
 def unpack(a):
     """(Blocks, Base, Judge, Step) of `Workspace.address`."""
-    nq, nv, cap, entries, free = a[0], a[1], a[2], a[3], a[4]
+    nq, nv, cap, entries, free, nbody = a[0], a[1], a[2], a[3], a[4], a[5]
     b = Blocks(
-        _ints(a[5], (cap, blocks.HEADS)), _floats(a[6], (cap, blocks.DATA)),
-        _ints(a[7], (entries,)), _floats(a[8], (entries,)), _floats(a[9], (nv, nv)),
-        _ints(a[10], (nv,)), _floats(a[11], (nv,)), _floats(a[12], (nv,)),
+        _ints(a[6], (cap, blocks.HEADS)), _floats(a[7], (cap, blocks.DATA)),
+        _ints(a[8], (entries,)), _floats(a[9], (entries,)), _floats(a[10], (nv, nv)),
+        _ints(a[11], (nv,)), _floats(a[12], (nv,)), _floats(a[13], (nv,)),
     )  # fmt: skip
     base = Base(
-        _floats(a[13], (cap, ROWS)), _floats(a[14], (cap, ROWS)), _floats(a[15], (cap, ROWS)),
-        _floats(a[16], (cap, ROWS)), _floats(a[17], (cap, ROWS)), _floats(a[18], (cap, 5)),
-        carray(as_pointer(a[19]), (cap, ROWS - 1), np.int8), _floats(a[20], (nv, nv)),
-        _ints(a[21], (nv,)), _floats(a[22], (nv,)), _floats(a[23], (nv,)),
-        _floats(a[24], (8, nv)),
+        _floats(a[14], (cap, ROWS)), _floats(a[15], (cap, ROWS)), _floats(a[16], (cap, ROWS)),
+        _floats(a[17], (cap, ROWS)), _floats(a[18], (cap, ROWS)), _floats(a[19], (cap, ROWS)),
+        _floats(a[20], (cap, 5)),
+        carray(as_pointer(a[21]), (cap, ROWS - 1), np.int8), _floats(a[22], (nv, nv)),
+        _ints(a[23], (nv,)), _floats(a[24], (nv,)), _floats(a[25], (nv,)),
+        _floats(a[26], (8, nv)),
     )  # fmt: skip
-    table = Table(_floats(a[25], (ENTRIES,)), _floats(a[26], (ENTRIES,)), _ints(a[27], (ENTRIES,)))
+    table = Table(_floats(a[27], (ENTRIES,)), _floats(a[28], (ENTRIES,)), _ints(a[29], (ENTRIES,)))
     judge = Judge(
-        table, _floats(a[28], (nv,)), _floats(a[29], (nv,)), _floats(a[30], (cap, ROWS)),
-        _floats(a[31], (cap, ROWS)), _floats(a[32], (2, nv)),
+        table, _floats(a[30], (nv,)), _floats(a[31], (nv,)), _floats(a[32], (cap, ROWS)),
+        _floats(a[33], (cap, ROWS)), _floats(a[34], (2, nv)),
     )  # fmt: skip
     step = Step(
-        _ints(a[33], (COUNTS,)), _floats(a[34], (FIGURES,)), _floats(a[35], (TOTALS,)),
-        _ints(a[36], (STAGES,)), _ints(a[37], (cap, KEYS)), _floats(a[38], (cap, PLACES)),
-        _floats(a[39], (cap, RECORDS)), _floats(a[40], (nv, nv)), _floats(a[41], (nv,)),
-        _floats(a[42], (nv,)), _floats(a[43], (nq,)), _ints(a[44], (free, 2)),
-        _floats(a[45], (6, 3, 3)), _floats(a[46], (6, 6)), _floats(a[47], (6, 3)),
-        _floats(a[48], (6,)), _floats(a[49], (21,)),
+        _ints(a[35], (COUNTS,)), _floats(a[36], (FIGURES,)), _floats(a[37], (TOTALS,)),
+        _ints(a[38], (STAGES,)), _ints(a[39], (cap, KEYS)), _floats(a[40], (cap, PLACES)),
+        _floats(a[41], (cap, RECORDS)), _floats(a[42], (nv, nv)), _floats(a[43], (nv,)),
+        _floats(a[44], (nv,)), _floats(a[45], (nq,)), _ints(a[46], (free, 2)),
+        _floats(a[47], (6, 3, 3)), _floats(a[48], (6, 6)), _floats(a[49], (6, 3)),
+        _floats(a[50], (6,)), _floats(a[51], (21,)), _floats(a[52], (nbody, 6)),
     )  # fmt: skip
     return b, base, judge, step
