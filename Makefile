@@ -16,7 +16,7 @@ PYTEST_ARGS ?= -n auto --maxprocesses=4
 .PHONY: demo test check bench clean
 
 demo: $(VENV)/demo.stamp
-	$(RUN) examples/lcp_demo.py
+	$(RUN) examples/pinch.py
 
 test: check
 	$(RUN) -m pytest $(PYTEST_ARGS)
@@ -27,6 +27,9 @@ check: $(VENV)/dev.stamp
 	$(RUN) -m mypy
 
 bench: $(VENV)/bench.stamp
+	$(RUN) benchmarks/simulator_speed.py
+	$(RUN) benchmarks/simulator_speed.py --growth
+	$(RUN) benchmarks/articulated_scaling.py
 	$(RUN) benchmarks/lcp_peers.py
 	$(RUN) benchmarks/contact_solvers.py
 	$(RUN) benchmarks/contact_normals.py

@@ -64,7 +64,7 @@ EXACT = 1e-13
 """Residual of impulses and speeds, relative to the load, at which the iteration ends."""
 
 CONVERGED = 1e-11
-"""Residual at which an iteration that no longer falls ends."""
+"""Residual with which a start from the last step's modes is content."""
 
 TOLERABLE = 1e-8
 """Residual that is left to the certificate to judge once it no longer falls, from any start."""
@@ -558,7 +558,8 @@ def _newton_step(b: Blocks, count, law, base: Base, whole, anew, memory, eps):
 @kernel
 def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, keep, limit):
     """(residual, iterations, factorizations) from the impulses f and the velocity v in `base`,
-    which move to a solution; u and size are those of v. keep: f is built upon, not only its modes.
+    which move to a solution; u and size are those of v. keep: 1 if f is to be built upon, 0 if
+    only its modes are. (Whole numbers: the constants true and false would be compiled apart.)
     """
     ready = False
     whole = False
@@ -571,7 +572,7 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, keep, l
         anew = changed or slides or whole or not ready
         whole = slides
         factorizations += anew
-        memory = 0.0 if not keep and (changed or step == 0) else 1.0
+        memory = 0.0 if keep == 0 and (changed or step == 0) else 1.0
         if not _newton_step(b, count, law, base, whole, anew, memory, EPS):
             return np.inf, step + 1, factorizations
         ready = True
@@ -583,7 +584,7 @@ def iterate(b: Blocks, count, law, facets, base: Base, load, press, rub, keep, l
             stuck = 0
         else:
             stuck += 1
-            if stuck > PATIENCE or (stuck > 2 and best <= TOLERABLE):
+            if stuck > PATIENCE:
                 return residual, step + 1, factorizations
     return residual, limit, factorizations
 
@@ -601,7 +602,8 @@ def stiffen(b: Blocks, count, law, facets, base: Base):
             if step > 0 and not changed and not slides:
                 break
             taken += 1
-            if not _newton_step(b, count, law, base, slides, True, 0.0, softness):
+            anew = step >= 0
+            if not _newton_step(b, count, law, base, slides, anew, 0.0, softness):
                 return taken
     return taken
 
@@ -622,7 +624,7 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     """(residual, iterations, factorizations, attempts): fills impulses f and velocity v of `base`;
     attempts is 0 if the guess was enough.
 
-    v_free (nv,) and the rows' weights are the caller's. warm: f comes with a guess.
+    v_free (nv,) and the rows' weights are the caller's. warm: 1 if f comes with a guess, else 0.
     """
     u, v, weight = base.u, base.v, base.weight
     for i in range(count):
@@ -637,7 +639,7 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     # What held in the last step held at the velocity that this one begins with, and its impulses
     # tell the modes. They are built upon only if the least ones that these modes give do not do:
     # where contacts can push against each other, the least may lie outside a cone.
-    for keep in range(2 if warm else 0):
+    for keep in range(2 * warm):
         for i in range(count):
             for k in range(ROWS):
                 if keep == 0:
@@ -648,7 +650,7 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
             v[j] = b.velocity[j]
         row_velocities(b, count, v, u, base.size)
         residual, more, again = iterate(
-            b, count, law, facets, base, load, 1.0, 1.0, keep == 1, np.int64(WARM)
+            b, count, law, facets, base, load, 1.0, 1.0, np.int64(keep), np.int64(WARM)
         )
         iterations += more
         factorizations += again
@@ -661,10 +663,16 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         _start(b, count, v_free, base)
         soft = stiffen(b, count, law, facets, base) if attempt == 1 else 0
         residual, more, again = iterate(
-            b, count, law, facets, base, load, press, rub, False, np.int64(COLD)
+            b, count, law, facets, base, load, press, rub, np.int64(0), np.int64(COLD)
         )
         iterations += soft + more
         factorizations += soft + again
+        if CONVERGED < residual <= TOLERABLE:  # slowly getting there
+            residual, more, again = iterate(
+                b, count, law, facets, base, load, press, rub, np.int64(1), np.int64(COLD)
+            )
+            iterations += more
+            factorizations += again
         if residual <= TOLERABLE:
             break
     enter_cones(b, count, law, facets, base.f)

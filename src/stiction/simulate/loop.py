@@ -320,74 +320,16 @@ def _settle(v, sigma):
 
 
 @kernel
-def _push_out(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
-    """base.v := velocity that takes overlap back when added to v+ for the positions alone; base.u
-    comes with the speeds of v+.
-
-    The same blocks without friction, at rest, with the bounds that the gaps leave after v+.
-    """
+def _write(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
+    """Writes forces and sensors of the solved step; base.u holds the speeds of its velocity."""
     count = step.counts[Count.BLOCKS]
     nv = b.first.shape[0]
     dt = number(m + _TIMESTEP)
-    deepest = 0.0
-    for i in range(count):
-        gap = step.place[i, Place.GAP]
-        kind = b.head[i, Head.KIND]
-        if kind == Kind.CONTACT:
-            deepest = max(deepest, -gap)
-        elif kind == Kind.HOLD:
-            deepest = max(deepest, abs(gap))
-    step.counts[Count.PROJECTED] = 0
-    step.figure[Figure.GAP] = -deepest
-    for j in range(nv):
-        base.v[j] = 0.0
-    if not deepest > config.slack:
-        return
-    share = 1.0 if deepest <= config.shallow else max(CAUTIOUS, config.shallow / deepest)
-    for i in range(count):
-        speed = base.u[i, 0] + b.data[i, Datum.BOUND]
-        gap = step.place[i, Place.GAP]
-        if b.head[i, Head.KIND] == Kind.BOX:
-            b.data[i, Datum.LIMIT] = 0.0
-            b.data[i, Datum.BOUND] = 0.0
-        elif b.head[i, Head.KIND] == Kind.HOLD:
-            b.data[i, Datum.BOUND] = -share * gap / dt - speed
-        else:
-            b.data[i, Datum.BOUND] = -(gap if gap > 0.0 else share * gap) / dt - speed
-    for j in range(nv):
-        b.velocity[j] = 0.0
-        b.push[j] = 0.0
-        judge.work[0, j] = 0.0
-    smooth, circle = np.int64(Law.FRICTIONLESS), np.int64(0)
-    solve_blocks(b, count, smooth, circle, judge.work[0], base, False)
-    # Bodies that are jammed cannot all be pushed out; what is nearest to it is kept if it moves
-    # nothing farther than the overlap is deep.
-    fine = True
-    row_velocities(b, count, base.v, base.u, base.size)
-    for i in range(count):
-        moved = base.u[i, 0] + b.data[i, Datum.BOUND]
-        fine = fine and abs(moved) * dt <= 4.0 * deepest + 4.0 * abs(b.data[i, Datum.BOUND]) * dt
-    if fine:
-        step.counts[Count.PROJECTED] = 1
-    else:
-        for j in range(nv):
-            base.v[j] = 0.0
-
-
-@kernel
-def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
-    """Writes forces and sensors of the solved step, and integrates it; base.u holds the speeds of
-    its velocity base.v."""
-    count = step.counts[Count.BLOCKS]
-    nq, nv = pointer(m + _NQ), b.first.shape[0]
-    dt = number(m + _TIMESTEP)
-    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
-    qacc = numbers(pointer(d + _QACC), nv)
+    qvel, qacc = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _QACC), nv)
+    impulse, constraint = judge.work[0], numbers(pointer(d + _CONSTRAINT), nv)
     for j in range(nv):
         step.v_plus[j] = base.v[j]
         qacc[j] = (base.v[j] - qvel[j]) / dt
-    impulse, constraint = judge.work[0], numbers(pointer(d + _CONSTRAINT), nv)
-    for j in range(nv):
         impulse[j] = 0.0
     add_impulses(b, count, base.f, impulse)
     energy = 0.0
@@ -404,7 +346,74 @@ def _advance(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: St
     if config.sensors:
         mj.sensor_acc(m, d)
         show_limits(d)
-    _push_out(m, config, b, base, judge, step)
+
+
+@kernel
+def _pose_overlap(m, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
+    """Turns the blocks into the problem that takes overlap back at position level, if there is
+    any; returns how deep it is, or zero.
+
+    The same blocks without friction, at rest (judge.work[0]), with the bounds that the gaps leave
+    after v+, whose speeds base.u holds: their solution, added to v+ for the positions alone, moves
+    bodies apart without adding to their energy.
+    """
+    count = step.counts[Count.BLOCKS]
+    dt = number(m + _TIMESTEP)
+    deepest = 0.0
+    for i in range(count):
+        gap = step.place[i, Place.GAP]
+        kind = b.head[i, Head.KIND]
+        if kind == Kind.CONTACT:
+            deepest = max(deepest, -gap)
+        elif kind == Kind.HOLD:
+            deepest = max(deepest, abs(gap))
+    step.counts[Count.PROJECTED] = 0
+    step.figure[Figure.GAP] = -deepest
+    for j in range(base.v.shape[0]):
+        base.v[j] = 0.0
+    if not deepest > config.slack:
+        return 0.0
+    share = 1.0 if deepest <= config.shallow else max(CAUTIOUS, config.shallow / deepest)
+    for i in range(count):
+        speed = base.u[i, 0] + b.data[i, Datum.BOUND]
+        gap = step.place[i, Place.GAP]
+        if b.head[i, Head.KIND] == Kind.BOX:
+            b.data[i, Datum.LIMIT] = 0.0
+            b.data[i, Datum.BOUND] = 0.0
+        elif b.head[i, Head.KIND] == Kind.HOLD:
+            b.data[i, Datum.BOUND] = -share * gap / dt - speed
+        else:
+            b.data[i, Datum.BOUND] = -(gap if gap > 0.0 else share * gap) / dt - speed
+    for j in range(base.v.shape[0]):
+        b.velocity[j] = 0.0
+        b.push[j] = 0.0
+        judge.work[0, j] = 0.0
+    return deepest
+
+
+@kernel
+def _check_overlap(m, b: Blocks, base: Base, step: Step, deepest):
+    """Keeps the correction base.v if it moves nothing farther than the overlap is deep: bodies
+    that are jammed cannot all be pushed out."""
+    count = step.counts[Count.BLOCKS]
+    dt = number(m + _TIMESTEP)
+    fine = True
+    row_velocities(b, count, base.v, base.u, base.size)
+    for i in range(count):
+        moved = base.u[i, 0] + b.data[i, Datum.BOUND]
+        fine = fine and abs(moved) * dt <= 4.0 * deepest + 4.0 * abs(b.data[i, Datum.BOUND]) * dt
+    step.counts[Count.PROJECTED] = 1 if fine else 0
+    if not fine:
+        for j in range(base.v.shape[0]):
+            base.v[j] = 0.0
+
+
+@kernel
+def _integrate(m, d, base: Base, step: Step):
+    """Moves the state: v+, positions by v+ and the correction base.v, activations and time."""
+    nq, nv = step.qpos.shape[0], base.v.shape[0]
+    dt = number(m + _TIMESTEP)
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
     for k in range(nq):
         step.qpos[k] = qpos[k]
     mj.euler(m, d)  # activations and time; its positions would have rounded velocities
@@ -434,37 +443,21 @@ def _count_step(step: Step):
 
 
 @kernel
-def _solve(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step, extra):
-    """Collides and solves one step; why it stopped. extra: see `_meet`."""
-    time = step.ticks
+def _pose(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step, extra):
+    """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
+    extra: see `_meet`."""
     begun = ticks()
     if not _meet(m, d, config, step, extra):
         return Stop.ARENA
     now = ticks()
-    time[Stage.COLLISION] += now - begun
-    begun = now
+    step.ticks[Stage.COLLISION] += now - begun
     stop = _prepare(m, d, config, b, step, judge.work[0], base.weight)
     if stop != Stop.DONE:
         return stop
-    count = step.counts[Count.BLOCKS]
-    _guess(step, count, base.f)
-    now = ticks()
-    time[Stage.ROWS] += now - begun
-    begun = now
+    _guess(step, step.counts[Count.BLOCKS], base.f)
     set_scales(b, step.v_free, judge)
-    if config.law < 0:
-        return Stop.UNSOLVED
-    warm = config.warm and step.counts[Count.OLD] > 0
-    residual, iterations, factorizations, attempts = solve_blocks(
-        b, count, config.law, config.facets, step.v_free, base, warm
-    )
-    _settle(base.v, judge.sigma)
-    step.figure[Figure.RESIDUAL] = residual
-    step.counts[Count.ITERATIONS] = iterations
-    step.counts[Count.FACTORIZATIONS] = factorizations
-    step.counts[Count.ATTEMPTS] = attempts
-    time[Stage.SOLVE] += ticks() - begun
-    return Stop.DONE
+    step.ticks[Stage.ROWS] += ticks() - now
+    return Stop.DONE if config.law >= 0 else Stop.UNSOLVED
 
 
 @kernel
@@ -474,38 +467,57 @@ def run(m, d, nstep, solved, config: Config, address):
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
+    # All of a step in one body: every level of calls above the solver would have it optimized
+    # once more when it is compiled.
     b, base, judge, step = unpack(address)
+    counts, figure, time = step.counts, step.figure, step.ticks
     for taken in range(nstep):
         if not (solved and taken == 0):
             begun = ticks()
             if not _inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
             _move(m, d)
-            step.ticks[Stage.SMOOTH] += ticks() - begun
+            time[Stage.SMOOTH] += ticks() - begun
             extra = 0.0
             for _ in range(RETRIES):
-                stop = _solve(m, d, config, b, base, judge, step, extra)
+                stop = _pose(m, d, config, b, base, judge, step, extra)
                 if stop != Stop.DONE:
                     return stop
+                begun = ticks()
+                warm = np.int64(1 if config.warm and counts[Count.OLD] > 0 else 0)
+                (
+                    figure[Figure.RESIDUAL],
+                    counts[Count.ITERATIONS],
+                    counts[Count.FACTORIZATIONS],
+                    counts[Count.ATTEMPTS],
+                ) = solve_blocks(
+                    b, counts[Count.BLOCKS], config.law, config.facets, step.v_free, base, warm
+                )
+                _settle(base.v, judge.sigma)
+                time[Stage.SOLVE] += ticks() - begun
                 missed = AHEAD * travel_past_limits(m, d, base.v, config.touch)
                 if missed <= extra:
                     break
                 extra = missed
             begun = ticks()
-            count = step.counts[Count.BLOCKS]
-            row_velocities(b, count, base.v, base.u, base.size)
-            worst = grade_blocks(
-                b, count, config.law, config.facets, config.tolerance, step.v_free,
-                base.weight, base.v, base.u, base.f, judge,
+            row_velocities(b, counts[Count.BLOCKS], base.v, base.u, base.size)
+            figure[Figure.WORST] = grade_blocks(
+                b, counts[Count.BLOCKS], config.law, config.facets, config.tolerance,
+                step.v_free, base.weight, base.v, base.u, base.f, judge,
             )  # fmt: skip
-            step.figure[Figure.WORST] = worst
-            step.ticks[Stage.CERTIFY] += ticks() - begun
-            if not worst <= config.tolerance:
+            time[Stage.CERTIFY] += ticks() - begun
+            if not figure[Figure.WORST] <= config.tolerance:
                 return Stop.UNSOLVED
         else:
-            row_velocities(b, step.counts[Count.BLOCKS], base.v, base.u, base.size)
+            row_velocities(b, counts[Count.BLOCKS], base.v, base.u, base.size)
         begun = ticks()
-        _advance(m, d, config, b, base, judge, step)
-        step.ticks[Stage.ADVANCE] += ticks() - begun
+        _write(m, d, config, b, base, judge, step)
+        deepest = _pose_overlap(m, config, b, base, judge, step)
+        if deepest > 0.0:
+            law, facets, warm = np.int64(Law.FRICTIONLESS), np.int64(0), np.int64(0)
+            solve_blocks(b, counts[Count.BLOCKS], law, facets, judge.work[0], base, warm)
+            _check_overlap(m, b, base, step, deepest)
+        _integrate(m, d, base, step)
+        time[Stage.ADVANCE] += ticks() - begun
         _count_step(step)
     return Stop.DONE
