@@ -7,7 +7,7 @@ import stiction
 
 PACKAGE = Path(stiction.__file__).parent
 LAYERS = ["status", "errors", "tolerances", "kernels", "lcp", "contact", "articulated"]
-LAYERS += ["bridge", "simulate", "record", "scenes", "experiments", "view", "cli"]
+LAYERS += ["bridge", "simulate", "scenes", "record", "experiments", "view", "cli", "__main__"]
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
 

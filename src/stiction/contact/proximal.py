@@ -82,8 +82,8 @@ SOFTNESS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
 much as the bodies do, and Newton's method finds its modes from anywhere."""
 
 TRIES = ((1.0, 1.0), (0.1, 1.0), (1.0, 10.0), (10.0, 1.0), (100.0, 1.0))
-"""Starts: the projections' steps along normals and along friction. The first one comes from soft
-contact, the others from none; a long step along normals lets contacts stick before they slide."""
+"""Starts: the projections' steps along normals and along friction. One comes from soft contact,
+the others from none; a long step along normals lets contacts stick before they slide."""
 
 OFF, HELD, SLID, BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
@@ -622,9 +622,10 @@ def _start(b: Blocks, count, v_free, base: Base):
 @kernel
 def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     """(residual, iterations, factorizations, attempts): fills impulses f and velocity v of `base`;
-    attempts is 0 if the guess was enough.
+    attempts is 0 if the guess was enough, -1 if it was and had to be built upon.
 
-    v_free (nv,) and the rows' weights are the caller's. warm: 1 if f comes with a guess, else 0.
+    v_free (nv,) and the rows' weights are the caller's. warm: 1 if f comes with a guess,
+    2 if the step before had to build upon its own, else 0.
     """
     u, v, weight = base.u, base.v, base.weight
     for i in range(count):
@@ -639,10 +640,11 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
     # What held in the last step held at the velocity that this one begins with, and its impulses
     # tell the modes. They are built upon only if the least ones that these modes give do not do:
     # where contacts can push against each other, the least may lie outside a cone.
-    for keep in range(2 * warm):
+    for turn in range(2 if warm > 0 else 0):
+        keep = turn if warm == 1 else 1 - turn
         for i in range(count):
             for k in range(ROWS):
-                if keep == 0:
+                if turn == 0:
                     base.guess[i, k] = base.f[i, k]
                 else:
                     base.f[i, k] = base.guess[i, k]
@@ -656,12 +658,14 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         factorizations += again
         if residual <= CONVERGED:
             enter_cones(b, count, law, facets, base.f)
-            return residual, iterations, factorizations, 0
+            return residual, iterations, factorizations, -keep
     attempt = 0
     for press, rub in TRIES:
         attempt += 1
         _start(b, count, v_free, base)
-        soft = stiffen(b, count, law, facets, base) if attempt == 1 else 0
+        # Without friction Newton's method seldom needs help.
+        helped = attempt == (1 if law == Law.COULOMB else 2)
+        soft = stiffen(b, count, law, facets, base) if helped else 0
         residual, more, again = iterate(
             b, count, law, facets, base, load, press, rub, np.int64(0), np.int64(COLD)
         )

@@ -58,7 +58,7 @@ from stiction.contact.blocks import (
     row_velocities,
 )
 from stiction.contact.grading import Law
-from stiction.contact.proximal import Base, solve_blocks
+from stiction.contact.proximal import TOLERABLE, Base, solve_blocks
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.envelope import factor_symmetric, solve_symmetric
 from stiction.simulate.workspace import Count, Figure, Record, Stage, Step, Total, unpack
@@ -320,8 +320,9 @@ def _settle(v, sigma):
 
 
 @kernel
-def _write(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step):
-    """Writes forces and sensors of the solved step; base.u holds the speeds of its velocity."""
+def _write(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step, last):
+    """Writes forces and sensors of the solved step; base.u holds the speeds of its velocity.
+    last: whether this is the step that a report will tell of."""
     count = step.counts[Count.BLOCKS]
     nv = b.first.shape[0]
     dt = number(m + _TIMESTEP)
@@ -341,7 +342,8 @@ def _write(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step
         m, d, b, count, base.f, step.v_plus, step.key, step.place, config.rigid, constraint
     )  # fmt: skip
     _remember(b, step, count, base.f, base.u)
-    read_modes(b, count, base.u, base.f, judge, step.record[:, Record.MODE])
+    if last:
+        read_modes(b, count, base.u, base.f, judge, step.record[:, Record.MODE])
     exclude_idle(d, count, base.f, step.key, step.place, config.touch)
     if config.sensors:
         mj.sensor_acc(m, d)
@@ -392,16 +394,19 @@ def _pose_overlap(m, config: Config, b: Blocks, base: Base, judge: Judge, step: 
 
 
 @kernel
-def _check_overlap(m, b: Blocks, base: Base, step: Step, deepest):
-    """Keeps the correction base.v if it moves nothing farther than the overlap is deep: bodies
-    that are jammed cannot all be pushed out."""
+def _check_overlap(m, b: Blocks, base: Base, step: Step, deepest, residual):
+    """Keeps the correction base.v if it was solved for; where bodies are jammed and cannot all be
+    pushed out, only if it moves no contact farther than the overlap is deep."""
     count = step.counts[Count.BLOCKS]
     dt = number(m + _TIMESTEP)
-    fine = True
-    row_velocities(b, count, base.v, base.u, base.size)
-    for i in range(count):
-        moved = base.u[i, 0] + b.data[i, Datum.BOUND]
-        fine = fine and abs(moved) * dt <= 4.0 * deepest + 4.0 * abs(b.data[i, Datum.BOUND]) * dt
+    fine = residual == residual
+    if residual > TOLERABLE:
+        row_velocities(b, count, base.v, base.u, base.size)
+        for i in range(count):
+            if b.head[i, Head.KIND] == Kind.CONTACT and step.key[i, Key.INDEX] >= 0:
+                asked = abs(b.data[i, Datum.BOUND]) * dt
+                moved = abs(base.u[i, 0] + b.data[i, Datum.BOUND]) * dt
+                fine = fine and moved <= 4.0 * (deepest + asked)
     step.counts[Count.PROJECTED] = 1 if fine else 0
     if not fine:
         for j in range(base.v.shape[0]):
@@ -433,7 +438,7 @@ def _count_step(step: Step):
     total[Total.CONTACTS] += count[Count.BLOCKS]
     total[Total.ITERATIONS] += count[Count.ITERATIONS]
     total[Total.FACTORIZATIONS] += count[Count.FACTORIZATIONS]
-    total[Total.WARM] += count[Count.ATTEMPTS] == 0
+    total[Total.WARM] += count[Count.ATTEMPTS] <= 0
     total[Total.PROJECTED] += count[Count.PROJECTED]
     total[Total.WORST] = max(total[Total.WORST], figure[Figure.WORST])
     total[Total.GAP] = min(total[Total.GAP], figure[Figure.GAP])
@@ -484,7 +489,9 @@ def run(m, d, nstep, solved, config: Config, address):
                 if stop != Stop.DONE:
                     return stop
                 begun = ticks()
-                warm = np.int64(1 if config.warm and counts[Count.OLD] > 0 else 0)
+                warm = np.int64(0)
+                if config.warm and counts[Count.OLD] > 0:
+                    warm = np.int64(2 if counts[Count.ATTEMPTS] < 0 else 1)
                 (
                     figure[Figure.RESIDUAL],
                     counts[Count.ITERATIONS],
@@ -511,12 +518,14 @@ def run(m, d, nstep, solved, config: Config, address):
         else:
             row_velocities(b, counts[Count.BLOCKS], base.v, base.u, base.size)
         begun = ticks()
-        _write(m, d, config, b, base, judge, step)
+        _write(m, d, config, b, base, judge, step, taken == nstep - 1)
         deepest = _pose_overlap(m, config, b, base, judge, step)
         if deepest > 0.0:
             law, facets, warm = np.int64(Law.FRICTIONLESS), np.int64(0), np.int64(0)
-            solve_blocks(b, counts[Count.BLOCKS], law, facets, judge.work[0], base, warm)
-            _check_overlap(m, b, base, step, deepest)
+            residual, _, _, _ = solve_blocks(
+                b, counts[Count.BLOCKS], law, facets, judge.work[0], base, warm
+            )
+            _check_overlap(m, b, base, step, deepest, residual)
         _integrate(m, d, base, step)
         time[Stage.ADVANCE] += ticks() - begun
         _count_step(step)

@@ -286,7 +286,7 @@ class Simulator:
             rungs = ("newton", *solution.rungs) if self._config.law >= 0 else solution.rungs
             verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
-            rungs = WARM if step.counts[Count.ATTEMPTS] == 0 else NEWTON
+            rungs = WARM if step.counts[Count.ATTEMPTS] <= 0 else NEWTON
             table = work.judge.table
             copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
             verdict = (Law(int(self._config.law)), copied)

@@ -38,7 +38,8 @@ class Count(IntEnum):
     ITERATIONS = 2
     FACTORIZATIONS = 3
     ATTEMPTS = 4
-    """Starts from rest that the solve took; 0 if the last step's impulses were enough."""
+    """Starts from rest that the solve took; 0 if the last step's modes were enough of a start, -1
+    if its impulses had to be built upon."""
     DONE = 5
     """Steps taken by this call."""
     NEED_BLOCKS = 6
