@@ -69,10 +69,6 @@ CONVERGED = 1e-11
 TOLERABLE = 1e-8
 """Residual that is left to the certificate to judge once it no longer falls, from any start."""
 
-ROUNDING = 4e-16
-"""Speed over the sum of absolute values it is made of that counts as none: divided by EPS w,
-noise would become an impulse."""
-
 WARM, COLD, SOFT, PATIENCE = 15, 25, 6, 8
 """Iterations at most from the last step's modes, from a start at rest, and at each softness; and
 those without half the residual after which modes are taken to go round."""
@@ -249,23 +245,17 @@ def find_modes(b: Blocks, count, law, facets, base: Base, memory, press, rub, ep
     return changed, slides
 
 
-@leaf
-def _settled(u, size):
-    """u, or zero where it is rounding."""
-    return u if abs(u) > ROUNDING * size else 0.0
-
-
 @kernel
 def predict(b: Blocks, count, law, base: Base, memory, eps):
     """g := the impulses that the modes give at the speeds u, after the impulses f, or after none
     if memory is 0."""
     head, data = b.head, b.data
-    f, g, u, size = base.f, base.g, base.u, base.size
+    f, g, u = base.f, base.g, base.u
     weight, shape, mode = base.weight, base.shape, base.mode
     for i in range(count):
         rows = head[i, Head.ROWS]
         if mode[i, 0] == HELD:
-            g[i, 0] = memory * f[i, 0] - _settled(u[i, 0], size[i, 0]) / (eps * weight[i, 0])
+            g[i, 0] = memory * f[i, 0] - u[i, 0] / (eps * weight[i, 0])
         elif mode[i, 0] == OFF:
             g[i, 0] = 0.0
         else:
@@ -279,7 +269,7 @@ def predict(b: Blocks, count, law, base: Base, memory, eps):
             g[i, 2] = -data[i, Datum.DRAG] * u[i, 2]
         elif mode[i, 1] == HELD:
             for r in range(1, 3):
-                g[i, r] = memory * f[i, r] - _settled(u[i, r], size[i, r]) / (eps * weight[i, 1])
+                g[i, r] = memory * f[i, r] - u[i, r] / (eps * weight[i, 1])
         else:
             d0, d1 = shape[i, 0], shape[i, 1]
             along = data[i, Datum.SLIDE] * shape[i, 2] * g[i, 0]
@@ -292,7 +282,7 @@ def predict(b: Blocks, count, law, base: Base, memory, eps):
             if mode[i, r - 1] == OFF:
                 g[i, r] = 0.0
             elif mode[i, r - 1] == HELD:
-                g[i, r] = memory * f[i, r] - _settled(u[i, r], size[i, r]) / (eps * weight[i, r])
+                g[i, r] = memory * f[i, r] - u[i, r] / (eps * weight[i, r])
             else:
                 g[i, r] = rough * g[i, 0] * (1.0 if mode[i, r - 1] == SLID else -1.0)
 
@@ -659,25 +649,26 @@ def solve_blocks(b: Blocks, count, law, facets, v_free, base: Base, warm):
         if residual <= CONVERGED:
             enter_cones(b, count, law, facets, base.f)
             return residual, iterations, factorizations, -keep
-    attempt = 0
-    for press, rub in TRIES:
-        attempt += 1
+    best, least = 0, np.inf
+    taken = 0
+    for turn in range(len(TRIES) + 1):
+        attempt = turn if turn < len(TRIES) else best  # the best one once more if none converged
+        taken += 1
+        press, rub = TRIES[attempt]
         _start(b, count, v_free, base)
         # Without friction Newton's method seldom needs help.
-        helped = attempt == (1 if law == Law.COULOMB else 2)
+        helped = attempt == (0 if law == Law.COULOMB else 1)
         soft = stiffen(b, count, law, facets, base) if helped else 0
         residual, more, again = iterate(
             b, count, law, facets, base, load, press, rub, np.int64(0), np.int64(COLD)
         )
         iterations += soft + more
         factorizations += soft + again
-        if CONVERGED < residual <= TOLERABLE:  # slowly getting there
-            residual, more, again = iterate(
-                b, count, law, facets, base, load, press, rub, np.int64(1), np.int64(COLD)
-            )
-            iterations += more
-            factorizations += again
-        if residual <= TOLERABLE:
+        if residual <= CONVERGED:
+            break
+        if residual < least:
+            best, least = attempt, residual
+        if turn == len(TRIES) - 1 and (best == attempt or least > TOLERABLE):
             break
     enter_cones(b, count, law, facets, base.f)
-    return residual, iterations, factorizations, attempt
+    return residual, iterations, factorizations, taken

@@ -1,0 +1,33 @@
+"""`stiction bench`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "simulator_speed.py"
+"""In a checkout; an installed package has no benchmarks."""
+
+
+def command(
+    *,
+    growth: Annotated[
+        bool, tyro.conf.arg(help="how time grows with bodies, instead of the scenes' table")
+    ] = False,
+) -> int:
+    """Time of a step beside MuJoCo's own, default and tuned, on this machine."""
+    import subprocess
+    import sys
+
+    from stiction.cli import DONE, FAILED
+
+    if not SCRIPT.is_file():
+        print(
+            f"The benchmarks are scripts in the source repository (benchmarks/{SCRIPT.name} and "
+            "the rest of `make bench`), not in the installed package: run this from a checkout."
+        )
+        return FAILED
+    command_line = [sys.executable, str(SCRIPT), *(["--growth"] if growth else [])]
+    return FAILED if subprocess.run(command_line).returncode else DONE

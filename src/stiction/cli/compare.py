@@ -1,0 +1,71 @@
+"""`stiction compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from stiction.cli.arguments import Dt, Equality, Keyframe, Out, Scene, Settings, Time
+
+
+def command(
+    scene: Scene,
+    /,
+    *,
+    contact: Annotated[
+        str,
+        tyro.conf.arg(
+            metavar="MODEL,...",
+            help="contact models as for `run`, and mujoco (as the model sets it), mujoco-A "
+            "(elliptic, impratio 100, stiff), mujoco-C (A with noslip 20)",
+        ),
+    ] = "coulomb,no-slip,mujoco,mujoco-A,mujoco-C",
+    time: Time = None,
+    dt: Dt = None,
+    equality: Equality = "soft",
+    keyframe: Keyframe = None,
+    settings: Settings = (),
+    out: Out = None,
+) -> int:
+    """Contact models and MuJoCo's own side by side: a table, and plots in a report."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from stiction.cli import DONE, FAILED
+    from stiction.cli.progress import progress_bar
+    from stiction.cli.scene import choose
+    from stiction.record.comparison import check_names, compare
+
+    names = check_names(contact.split(","))
+    chosen = choose(scene, settings=settings, dt=dt, seconds=time, keyframe=keyframe)
+    with progress_bar() as tell:
+        outcomes = compare(
+            chosen.load,
+            names,
+            chosen.seconds,
+            watch=chosen.watch,
+            equality=equality,
+            on_progress=tell,
+        )
+    from stiction.record.page import COLUMNS, row, write_comparison
+
+    table = Table(box=None, pad_edge=False, title=None)
+    for k, column in enumerate(COLUMNS):
+        table.add_column(column, justify="right" if 0 < k < len(COLUMNS) - 1 else "left")
+    for outcome in outcomes:
+        table.add_row(*row(outcome))
+    watched = ", ".join(outcomes[0].motion.bodies) if outcomes else ""
+    print(f"{chosen.name}, {chosen.seconds:g} s; watched: {watched}\n")
+    Console(highlight=False).print(table)
+    for outcome in outcomes:
+        if outcome.failure:
+            print(f"{outcome.name} ended at {outcome.time[-1]:.4g} s: {outcome.failure}")
+    folder = out or Path("stiction-runs", f"{chosen.name}-compare")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = write_comparison(outcomes, folder / "compare.html", name=chosen.name)
+    print(f"\nwrote {path}")
+    stopped = any(outcome.interrupted for outcome in outcomes)
+    failed = any(outcome.failure for outcome in outcomes if outcome.worst is not None)
+    return FAILED if stopped or failed else DONE

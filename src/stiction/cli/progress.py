@@ -1,0 +1,55 @@
+"""The progress bar: simulated time, speed against real time, worst certificate so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stiction.record import Progress
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, Progress], None]]:
+    """Yields what is to be called with a run's name and its `Progress`: one bar for each name.
+
+    On standard error, and only where that is a terminal: a file gets no control characters.
+    """
+    import rich.progress as bars
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.completed:.2f} of {task.total:g} s"),
+        bars.TextColumn("{task.fields[speed]}"),
+        bars.TextColumn("{task.fields[worst]}"),
+        bars.TimeRemainingColumn(compact=True),
+    )
+    known: dict[str, bars.TaskID] = {}
+    with bars.Progress(*columns, console=console, disable=not console.is_terminal) as display:
+
+        def tell(name: str, progress: Progress) -> None:
+            if name not in known:
+                known[name] = display.add_task(name, total=progress.total, speed="", worst="")
+            speed = progress.simulated / max(progress.elapsed, 1e-9)
+            worst = f"certificate {progress.worst:.0e}" if progress.worst else ""
+            display.update(
+                known[name],
+                completed=progress.simulated,
+                speed=f"{speed:.3g} x real time",
+                worst=worst,
+            )
+
+        yield tell
+
+
+@contextmanager
+def patience(what: str) -> Iterator[None]:
+    """Says what is going on while something may compile; on a terminal only."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} (the first time compiles for a minute or two)"):
+        yield

@@ -1,0 +1,28 @@
+"""Runs that are kept: trajectories, time series, reports, comparisons, diagnoses.
+
+Reports are drawn with plotly, which is imported only when one is written: `stiction.record.page`.
+"""
+
+from stiction.record.comparison import Outcome, compare, tuned
+from stiction.record.diagnosis import Diagnosis, Finding, diagnose
+from stiction.record.models import contact_name, parse_contact
+from stiction.record.motion import Motion, motion
+from stiction.record.recording import Progress, Recording, record
+from stiction.record.trajectory import Trajectory
+
+__all__ = [
+    "Diagnosis",
+    "Finding",
+    "Motion",
+    "Outcome",
+    "Progress",
+    "Recording",
+    "Trajectory",
+    "compare",
+    "contact_name",
+    "diagnose",
+    "motion",
+    "parse_contact",
+    "record",
+    "tuned",
+]

@@ -1,0 +1,331 @@
+"""`record`: run a simulator and keep what a report needs. Ctrl-C and failures keep what was done.
+
+Samples are taken every few steps. Figures of the solver (certificate, pivots, rungs, time) cover
+all steps between two samples: the largest or the sum, never a step left out. Contacts are those
+of the step that ends at the sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+from time import perf_counter
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.solution import Mode
+from stiction.errors import InvalidInput, StictionError
+from stiction.record.models import contact_name
+from stiction.record.motion import Motion, bodies_to_watch, motion
+from stiction.record.trajectory import States, Trajectory
+from stiction.simulate.report import Contact, Report
+from stiction.simulate.simulator import Simulator
+from stiction.simulate.workspace import Stage
+
+Array = NDArray[np.float64]
+Controller = Callable[[mujoco.MjModel, mujoco.MjData], None]
+
+STAGES = tuple(stage.name.lower() for stage in Stage)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is."""
+
+    simulated: float
+    """[s]."""
+    total: float
+    """[s]."""
+    elapsed: float
+    """On the clock [s]."""
+    worst: float
+    """Largest certificate so far."""
+
+
+@dataclass(eq=False)
+class ContactSeries:
+    """All contacts at all samples, one after another: m entries."""
+
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    """Bodies of each pair, in the order in which they first touched."""
+    sample: list[int] = field(default_factory=list)
+    pair: list[int] = field(default_factory=list)
+    normal: list[float] = field(default_factory=list)
+    """[N]."""
+    tangential: list[float] = field(default_factory=list)
+    """[N], its length."""
+    margin: list[float] = field(default_factory=list)
+    """mu f_n - |f_t| [N]."""
+    slip: list[float] = field(default_factory=list)
+    """Sliding speed [m/s]."""
+    gap: list[float] = field(default_factory=list)
+    """[m], before the step."""
+    mode: list[int] = field(default_factory=list)
+    _known: dict[tuple[str, str], int] = field(default_factory=dict, repr=False)
+
+    def add(self, sample: int, contacts: tuple[Contact, ...]) -> None:
+        """Keeps the contacts of one sample, those at a distance left out."""
+        for contact in contacts:
+            if contact.mode == Mode.SEPARATE and contact.gap > 0.0:
+                continue
+            if contact.bodies not in self._known:
+                self._known[contact.bodies] = len(self.pairs)
+                self.pairs.append(contact.bodies)
+            self.sample.append(sample)
+            self.pair.append(self._known[contact.bodies])
+            self.normal.append(float(contact.force[0]))
+            self.tangential.append(float(np.hypot(contact.force[1], contact.force[2])))
+            self.margin.append(contact.margin)
+            self.slip.append(float(np.hypot(contact.slip[0], contact.slip[1])))
+            self.gap.append(contact.gap)
+            self.mode.append(int(contact.mode))
+
+    def trim(self, samples: int) -> None:
+        """Drops what an interrupt left of later samples."""
+        count = sum(sample < samples for sample in self.sample)
+        for name in ("sample", "pair", "normal", "tangential", "margin", "slip", "gap", "mode"):
+            del getattr(self, name)[count:]
+
+    def column(self, name: str) -> Array:
+        """(m,) one of the lists as an array."""
+        return np.array(getattr(self, name), float)
+
+
+@dataclass(eq=False)
+class Recording:
+    """A run as series over its n samples; the first is the start, before any step."""
+
+    trajectory: Trajectory
+    contacts: ContactSeries
+    motion: Motion
+    penetration: Array
+    """(n,) deepest overlap at a contact [m]."""
+    overlap: Array
+    """(n,) the same over all steps since the last sample, joint limits included [m, rad]."""
+    worst: Array
+    """(n,) largest certificate since the last sample."""
+    pivots: Array
+    """(n,) most pivots of a step since the last sample."""
+    stages: Array
+    """(n, len(STAGES)) time by stage since the last sample [s]."""
+    taken: Array
+    """(n,) steps since the last sample."""
+    clock: Array
+    """(n,) time of those steps, calls included, the controller not [s]."""
+    rung: list[dict[str, int]]
+    """n times: how many steps each way answered since the last sample."""
+    steps: int
+    elapsed: float
+    """On the clock, recording included [s]."""
+    asked: float
+    """Length of run that was asked for [s]."""
+    interrupted: bool
+    """Whether Ctrl-C ended it."""
+    failure: str
+    """What ended it early, or empty."""
+
+    @property
+    def time(self) -> Array:
+        """(n,) [s]."""
+        return self.trajectory.time
+
+    @property
+    def rungs(self) -> dict[str, int]:
+        """How many steps each way answered."""
+        total: Counter[str] = Counter()
+        for part in self.rung:
+            total.update(part)
+        return {name: count for name, count in total.most_common() if count}
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time of all steps by stage [s]."""
+        return dict(zip(STAGES, map(float, self.stages.sum(axis=0)), strict=True))
+
+    @property
+    def us_per_step(self) -> float:
+        """Time of a step, median [us]: the stages, without the call from Python and without the
+        controller."""
+        return median_step(self.stages.sum(axis=1), self.taken)
+
+    @property
+    def speed(self) -> float:
+        """Simulated over real time, recording included."""
+        return float(self.time[-1] - self.time[0]) / max(self.elapsed, 1e-12)
+
+    def sliding_speed(self) -> Array:
+        """(n,) fastest slip at a pressed contact [m/s]."""
+        return self.over_samples("slip", self.contacts.column("mode") != Mode.SEPARATE)
+
+    def over_samples(self, name: str, keep: NDArray[np.bool_]) -> Array:
+        """(n,) largest entry of a column of the contacts at each sample, 0 where none."""
+        out = np.zeros(len(self.time))
+        where = self.contacts.column("sample").astype(int)
+        np.maximum.at(out, where[keep], self.contacts.column(name)[keep])
+        return out
+
+
+def record(
+    simulator: Simulator,
+    data: mujoco.MjData,
+    seconds: float,
+    *,
+    controller: Controller | None = None,
+    watch: tuple[str, ...] = (),
+    samples: int = 1000,
+    name: str = "",
+    xml: str = "",
+    path: str = "",
+    on_progress: Callable[[Progress], None] | None = None,
+    on_sample: Callable[[mujoco.MjData, Report], None] | None = None,
+) -> Recording:
+    """Runs for `seconds` [s] from the state in data, and returns what was recorded.
+
+    controller  called before each step
+    watch       bodies whose slip is followed; none: every free body that comes into contact
+    samples     how many at most, evenly apart
+    name        of the scene; `xml` or `path` its model, for a trajectory that can be replayed.
+                Without either the trajectory is bound to the simulator's own model
+    on_progress called after each sample; on_sample too, with the data and the last step's report
+
+    Ctrl-C, a solve that failed and a state that is none end the run early: what was done until
+    then is returned, with `interrupted` or `failure` set. The simulator's statistics are reset.
+    """
+    if not (np.isfinite(seconds) and seconds > 0.0):
+        raise InvalidInput("seconds", f"is {seconds}: a run takes a positive time [s]")
+    if samples < 1:
+        raise InvalidInput("samples", f"is {samples}: one or more")
+    run = _Run(simulator, data, seconds, controller, samples, on_progress, on_sample)
+    run.go()
+    model = simulator.model
+    n = run.done
+    run.contacts.trim(n)
+    touched = {name for pair in run.contacts.pairs for name in pair}
+    trajectory = Trajectory(
+        **run.states.arrays(n),
+        timestep=float(model.opt.timestep),
+        name=name,
+        contact=contact_name(simulator.contact),
+        watch=tuple(watch) or bodies_to_watch(model, touched),
+        xml=xml,
+        path=path,
+    )
+    trajectory.bind(model)
+    return Recording(
+        trajectory,
+        run.contacts,
+        motion(trajectory, trajectory.watch),
+        run.penetration[:n],
+        run.overlap[:n],
+        run.worst[:n],
+        run.pivots[:n],
+        run.stages[:n],
+        run.taken[:n],
+        run.clock[:n],
+        run.rung[:n],
+        run.steps,
+        run.elapsed,
+        seconds,
+        run.interrupted,
+        run.failure,
+    )
+
+
+def median_step(clock: Array, taken: Array) -> float:
+    """Median over the samples of the time of a step [us]."""
+    if not (taken > 0.0).any():
+        return 0.0
+    return 1e6 * float(np.median(clock[taken > 0.0] / taken[taken > 0.0]))
+
+
+class _Run:
+    """The loop of `record` and what it gathers; `done` samples are whole at any moment."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        data: mujoco.MjData,
+        seconds: float,
+        controller: Controller | None,
+        samples: int,
+        on_progress: Callable[[Progress], None] | None,
+        on_sample: Callable[[mujoco.MjData, Report], None] | None,
+    ) -> None:
+        self.simulator, self.data, self.controller = simulator, data, controller
+        self.seconds, self.on_progress, self.on_sample = seconds, on_progress, on_sample
+        self.total = max(1, round(seconds / simulator.model.opt.timestep))
+        self.every = ceil(self.total / samples)
+        most = ceil(self.total / self.every) + 1
+        self.states = States(simulator.model, most)
+        self.contacts = ContactSeries()
+        self.penetration, self.overlap = np.zeros(most), np.zeros(most)
+        self.worst, self.pivots = np.zeros(most), np.zeros(most)
+        self.stages = np.zeros((most, len(STAGES)))
+        self.taken, self.clock = np.zeros(most), np.zeros(most)
+        self.rung: list[dict[str, int]] = [{}]
+        self.steps, self.done, self.elapsed = 0, 0, 0.0
+        self.interrupted, self.failure = False, ""
+        self._spent = 0.0
+
+    def go(self) -> None:
+        """Steps until the time is over or something ends it."""
+        began = perf_counter()
+        self.simulator.reset_statistics()
+        self.states.add(self.data)
+        self.done = 1
+        try:
+            while self.steps < self.total:
+                self._advance(min(self.every, self.total - self.steps))
+                if self.on_progress is not None:
+                    now = self.steps * self.simulator.model.opt.timestep
+                    worst = float(self.worst[: self.done].max())
+                    elapsed = perf_counter() - began
+                    self.on_progress(Progress(now, self.seconds, elapsed, worst))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except StictionError as error:
+            self.failure = str(error)
+        self.elapsed = perf_counter() - began
+
+    def _advance(self, steps: int) -> None:
+        simulator, data = self.simulator, self.data
+        self._spent = 0.0
+        try:
+            if self.controller is None:
+                report = self._step(steps)
+            else:
+                for _ in range(steps):
+                    self.controller(simulator.model, data)
+                    report = self._step(1)
+        except StictionError:
+            if simulator.statistics.steps:
+                self._sample(())
+            raise
+        self._sample(report.contacts)
+        if self.on_sample is not None:
+            self.on_sample(data, report)
+
+    def _step(self, steps: int) -> Report:
+        began = perf_counter()
+        report = self.simulator.step(self.data, steps)
+        self._spent += perf_counter() - began
+        return report
+
+    def _sample(self, contacts: tuple[Contact, ...]) -> None:
+        simulator, data, k = self.simulator, self.data, self.done
+        figures = simulator.statistics
+        simulator.reset_statistics()
+        self.contacts.add(k, contacts)
+        self.penetration[k] = max(0.0, -float(data.contact.dist.min(initial=0.0)))
+        self.overlap[k], self.worst[k] = figures.overlap, figures.worst
+        self.pivots[k] = figures.most_pivots
+        self.stages[k] = list(figures.seconds.values())
+        self.taken[k], self.clock[k] = figures.steps, self._spent
+        self.rung.append(figures.rungs)
+        self.states.add(data)
+        self.steps += figures.steps
+        self.done = k + 1

@@ -1,0 +1,178 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import stiction
+from stiction import cli
+from stiction.record import Trajectory
+
+URDF = """<robot name="cart">
+  <link name="base"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="arm"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/>
+    <axis xyz="0 1 0"/></joint>
+</robot>"""
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_run_writes_a_report_and_a_trajectory(tmp_path, capsys):
+    assert cli.main(["run", "pinch", "--time", "0.05", "--contact", "no-slip"]) == 0
+    folder = tmp_path / "stiction-runs" / "pinch-no-slip"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "report.html", "series.npz", "trajectory.npz",
+    ]  # fmt: skip
+    trajectory = Trajectory.load(folder / "trajectory.npz")
+    assert trajectory.time[-1] == pytest.approx(0.05)
+    assert trajectory.contact == "no-slip"
+    assert "worst certificate" in capsys.readouterr().out
+
+
+def test_run_takes_options_a_time_step_and_a_folder(tmp_path):
+    words = "run grasp --set boxes=3 friction=0.9 --set force=400 --time 0.02 --dt 0.002 --out here"
+    assert cli.main(words.split()) == 0
+    trajectory = Trajectory.load(tmp_path / "here" / "trajectory.npz")
+    assert trajectory.timestep == 0.002
+    assert len(trajectory) == 11
+    assert trajectory.model().nbody == stiction.scenes.load("grasp", boxes=3)[0].nbody
+
+
+def test_run_takes_an_mjcf_file_with_a_keyframe_and_a_urdf(tmp_path, capsys):
+    (tmp_path / "ball.xml").write_text(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body name='ball' pos='0 0 .1'>"
+        "<freejoint/><geom size='.1'/></body></worldbody><keyframe>"
+        "<key name='high' qpos='0 0 .5 1 0 0 0'/></keyframe></mujoco>",
+        encoding="utf-8",
+    )
+    (tmp_path / "cart.urdf").write_text(URDF, encoding="utf-8")
+    assert (
+        cli.main(["run", "ball.xml", "--time", "0.02", "--keyframe", "high", "--out", "ball"]) == 0
+    )
+    assert Trajectory.load("ball/trajectory.npz").qpos[0, 2] == 0.5
+    assert cli.main(["run", "cart.urdf", "--time", "0.02"]) == 0
+    assert cli.main(["run", "ball.xml", "--time", "0.02", "--keyframe", "hihg"]) == 2
+    assert "did you mean high?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("rnu pinch", "did you mean run?"),
+        ("xyz", "one of run, compare"),
+        ("run pnch", "did you mean pinch"),
+        ("run pinch --contact coulom", "did you mean coulomb?"),
+        ("run pinch --contact viscous", "viscous:0.1"),
+        ("run pinch --set frction=1", "did you mean friction?"),
+        ("run pinch --set friction", "option=value"),
+        ("run stack --set boxes=few", "whole number"),
+        ("run pinch --time -1", "positive time"),
+        ("run pinch --dt 0", "positive time"),
+        ("run absent.xml", "no such file"),
+        ("compare pinch --contact coulomb,mujoko", "did you mean mujoco"),
+        ("replay absent.npz", "no such file"),
+        ("replay absent.npz --solver lemk", "one of reduced"),
+        ("run pinch --contatc coulomb", "--contact"),
+        ("run", "SCENE"),
+    ],
+)
+def test_a_mistake_is_named_and_ends_with_2(words, said, capsys):
+    assert cli.main(words.split()) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_file_near_the_misspelt_one_is_named(tmp_path, capsys):
+    (tmp_path / "gripper.xml").write_text("<mujoco/>", encoding="utf-8")
+    assert cli.main(["run", "griper.xml"]) == 2
+    assert "did you mean gripper.xml?" in capsys.readouterr().err
+
+
+def test_a_model_that_mujoco_refuses_is_a_mistake(tmp_path, capsys):
+    (tmp_path / "bad.xml").write_text("<mujoco><nonsense/></mujoco>", encoding="utf-8")
+    assert cli.main(["run", "bad.xml"]) == 2
+    assert "nonsense" in capsys.readouterr().err
+
+
+def test_compare_prints_a_table_and_writes_plots(tmp_path, capsys):
+    assert cli.main(["compare", "pinch", "--time", "0.1", "--contact", "coulomb,mujoco"]) == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    ours = next(line for line in lines if line[:1] == ["coulomb"])
+    theirs = next(line for line in lines if line[:1] == ["mujoco"])
+    assert float(ours[1]) < 1e-6 < float(theirs[1])
+    text = (tmp_path / "stiction-runs" / "pinch-compare" / "compare.html").read_text("utf-8")
+    assert "<h2>Slip</h2>" in text
+    assert 'src="http' not in text
+
+
+def test_diagnose_says_why(capsys):
+    assert cli.main(["diagnose", "incline", "--time", "0.1", "--set", "friction=0.3"]) == 0
+    out = capsys.readouterr().out
+    assert "world - block" in out
+    assert "too little friction: world and block" in out
+
+
+def test_replay_solves_a_saved_problem_again(tmp_path, capsys):
+    problem = stiction.ContactProblem(
+        mass=np.eye(3), velocity=np.zeros(3), force=[4.0, 0.0, -9.81], dt=0.01,
+        normal=[[0, 0, 1]], tangent=[[[1, 0, 0], [0, 1, 0]]], friction=0.5,
+    )  # fmt: skip
+    problem.save(tmp_path / "p.npz")
+    assert cli.main(["replay", "p.npz"]) == 0
+    out = capsys.readouterr().out
+    for word in ("status      solved", "rungs       reduced", "1 stick", "certificate passed"):
+        assert word in out
+    assert cli.main(["replay", "p.npz", "--contact", "frictionless", "--solver", "search"]) == 2
+    (tmp_path / "not.npz").write_bytes(b"nothing")
+    assert cli.main(["replay", "not.npz"]) == 2
+
+
+def test_scenes_lists_every_scene(capsys):
+    assert cli.main(["scenes"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in stiction.scenes.names())
+
+
+def test_bench_outside_a_checkout_tells_where_the_scripts_are(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("stiction.cli.bench.SCRIPT", tmp_path / "simulator_speed.py")
+    assert cli.main(["bench"]) == 1
+    assert "simulator_speed.py" in capsys.readouterr().out
+
+
+def test_help_needs_none_of_the_heavy_packages():
+    code = (
+        "import sys\nfrom stiction.cli import main\nassert main(['--help']) == 0\n"
+        "assert main(['run', '--help']) == 0\n"
+        "heavy = {'numpy', 'numba', 'mujoco', 'plotly', 'scipy', 'rich'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "compare" in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child process on Windows")
+def test_ctrl_c_in_a_process_of_its_own_keeps_the_results(tmp_path):
+    command = [sys.executable, "-m", "stiction", "run", "pinch", "--time", "1e4", "--out", "out"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300
+    while not (tmp_path / "out").exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 1, err
+    assert "stopped by Ctrl-C" in out
+    assert len(Trajectory.load(tmp_path / "out" / "trajectory.npz")) > 1
+    assert (tmp_path / "out" / "report.html").is_file()
