@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stiction.errors import InvalidInput as InvalidInput
     from stiction.errors import SolveFailed as SolveFailed
     from stiction.errors import StictionError as StictionError
+    from stiction.simulate import EventDriven as EventDriven
     from stiction.simulate import Report as Report
     from stiction.simulate import Simulator as Simulator
     from stiction.simulate import Statistics as Statistics
@@ -53,7 +54,14 @@ _HOMES = {
         "certify",
     ),
     "stiction.errors": ("InvalidInput", "SolveFailed", "StictionError"),
-    "stiction.simulate": ("Report", "Simulator", "Statistics", "TimeStepping", "step"),
+    "stiction.simulate": (
+        "EventDriven",
+        "Report",
+        "Simulator",
+        "Statistics",
+        "TimeStepping",
+        "step",
+    ),
     "stiction.status": ("Status",),
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}

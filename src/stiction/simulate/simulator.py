@@ -35,6 +35,7 @@ from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.contact.viscous import Viscous
 from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.simulate.event_driven import EventDriven, EventEngine
 from stiction.simulate.loop import Config, Stop, run
 from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
@@ -63,7 +64,8 @@ class Simulator:
                 never written to.
     contact     `Coulomb()` (default; mu from the model), `Coulomb(facets=d)`, `NoSlip()`,
                 `Viscous(...)`, `Frictionless()`, or any other contact model
-    stepper     `TimeStepping()`
+    stepper     `TimeStepping()` (default), or `EventDriven(...)`: events between smooth motion, for
+                which equality constraints are rigid, and `data` is left evaluated after the step
     equality    "soft": equality constraints are as soft as the model says; "rigid": exact
     on_failure  "raise" `SolveFailed`, or go on "frictionless" for that step, flagged in its report
     warm_start  whether the last step's impulses are tried first; the answer is the same
@@ -79,7 +81,7 @@ class Simulator:
         model: mujoco.MjModel,
         contact: ContactModel | None = None,
         *,
-        stepper: TimeStepping | None = None,
+        stepper: TimeStepping | EventDriven | None = None,
         equality: Equality = "soft",
         on_failure: OnFailure = "raise",
         warm_start: bool = True,
@@ -87,11 +89,11 @@ class Simulator:
         failures: str | Path | None = None,
     ) -> None:
         self.contact = Coulomb() if contact is None else contact
-        self.stepper = TimeStepping() if stepper is None else stepper
+        self.stepper: TimeStepping | EventDriven = TimeStepping() if stepper is None else stepper
         if not isinstance(self.contact, ContactModel):
             raise InvalidInput("contact", f"is {contact!r}: a contact model such as Coulomb()")
-        if not isinstance(self.stepper, TimeStepping):
-            raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping()")
+        if not isinstance(self.stepper, (TimeStepping, EventDriven)):
+            raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping() or EventDriven()")
         if equality not in ("soft", "rigid"):
             raise InvalidInput("equality", f"is {equality!r}: 'soft' or 'rigid'")
         if on_failure not in ("raise", "frictionless"):
@@ -112,6 +114,10 @@ class Simulator:
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
         self._configure()
+        self._engine: EventEngine | None = None
+        if isinstance(self.stepper, EventDriven):
+            self._engine = EventEngine(model, self.contact, self.stepper)
+            return
         # No step: what is not compiled yet is, here and not in the first step's time.
         run(self._own.address, 0, 0, False, self._config, self._work.address)
 
@@ -125,6 +131,8 @@ class Simulator:
         with self._lock:
             self._own.refresh()
             self._configure()
+            if self._engine is not None:
+                self._engine.refresh()
 
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
@@ -142,7 +150,7 @@ class Simulator:
             float(getattr(self.contact, "coefficient", None) or 0.0),
             RESIDUAL,
             SLACK * size,
-            SLACK * size if self.stepper.push_out else np.inf,
+            SLACK * size if getattr(self.stepper, "push_out", True) else np.inf,
             SHALLOW * size,
         )
 
@@ -165,6 +173,8 @@ class Simulator:
             validation.check_data(self._own.model, data)
             self._known = weakref.ref(data)
         with self._lock:
+            if self._engine is not None:
+                return self._by_events(self._engine, data, int(nstep))
             if self._own.follow():
                 self._configure()
             if mujoco.get_mjcb_control() is None:
@@ -173,6 +183,25 @@ class Simulator:
                 self._control(data)
                 report = self._take(data, 1)
             return report
+
+    def _by_events(self, engine: EventEngine, data: mujoco.MjData, nstep: int) -> Report:
+        """Steps of the event-driven stepper, counted like the others."""
+        total = self._work.step.total
+        for _ in range(nstep):
+            began = perf_counter()
+            report = engine.step(data)
+            self._elapsed += perf_counter() - began
+            self._ticks[Stage.SOLVE] += 1  # all of it: its stages are not timed apart
+            self._rungs[report.rung] += 1
+            total[Total.STEPS] += 1
+            total[Total.CONTACTS] += len(report.contacts)
+            total[Total.ITERATIONS] += report.pivots
+            total[Total.WORST] = max(total[Total.WORST], report.certificate.worst)
+            total[Total.GAP] = min(total[Total.GAP], -report.overlap)
+            total[Total.ENERGY] = max(total[Total.ENERGY], report.energy)
+            total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], len(report.contacts))
+            total[Total.MOST_ITERATIONS] = max(total[Total.MOST_ITERATIONS], report.pivots)
+        return report
 
     def _control(self, data: mujoco.MjData) -> None:
         """Lets the user's control callback see the state, as `mj_step` does."""
