@@ -23,19 +23,9 @@ import numpy as np
 
 import stiction
 from stiction import scenes
+from stiction.record import tuned
 
 ROUNDS, STEPS = 15, 200
-
-
-def tuned(model, noslip):
-    """The model with contact made as stiff and as rough as MuJoCo allows."""
-    model = copy.copy(model)
-    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    model.opt.impratio = 100.0
-    model.opt.noslip_iterations = noslip
-    model.geom_solref[:] = (2.0 * model.opt.timestep, 1.0)
-    model.geom_solimp[:] = (0.99, 0.9999, 1e-4, 0.5, 2.0)
-    return model
 
 
 def package_file(package, *parts):

@@ -23,6 +23,7 @@ from rich.table import Table
 
 import stiction
 from stiction import scenes
+from stiction.record import tuned
 
 SECONDS, SAMPLES = 10.0, 200
 
@@ -38,17 +39,6 @@ def plain(model):
     model = copy.copy(model)
     model.opt.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
     model.opt.impratio = 1.0
-    return model
-
-
-def tuned(model):
-    """As stiff and as rough as MuJoCo's contact can be set, with 20 noslip iterations."""
-    model = copy.copy(model)
-    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    model.opt.impratio = 100.0
-    model.opt.noslip_iterations = 20
-    model.geom_solref[:] = (2.0 * model.opt.timestep, 1.0)
-    model.geom_solimp[:] = (0.99, 0.9999, 1e-4, 0.5, 2.0)
     return model
 
 
@@ -73,7 +63,7 @@ def main(picture="pinch.png"):
     model, data, _ = scenes.load("pinch", timestep=0.001)
     with Console().status("compiling the solver (once; later starts take a second)"):
         simulator = stiction.Simulator(model)
-    default, best = plain(model), tuned(model)
+    default, best = plain(model), tuned(model, noslip=20)
     runs = {
         "MuJoCo": (default, lambda d, n: mujoco.mj_step(default, d, n)),
         "MuJoCo, tuned": (best, lambda d, n: mujoco.mj_step(best, d, n)),
