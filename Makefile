@@ -3,6 +3,7 @@
 #   make test     all that must pass before a change is merged
 #   make check    the part of `test` that reads the code: lint, format, types
 #   make bench    speed and solved counts beside other solvers
+#   make reproduce  the papers' experiments, into reproduced/report.html (half an hour)
 #   make clean    remove the environment and all caches
 # Another interpreter: make test PYTHON=python3.12
 
@@ -13,7 +14,7 @@ PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
 # Four workers at most: each one holds its own copy of the compiled kernels.
 PYTEST_ARGS ?= -n auto --maxprocesses=4
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench reproduce clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/pinch.py
@@ -35,6 +36,9 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/contact_normals.py
 	$(RUN) benchmarks/siconos_friction.py
 	$(RUN) benchmarks/baraff_timing.py
+
+reproduce: $(VENV)/bench.stamp
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction.experiments all --out reproduced
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

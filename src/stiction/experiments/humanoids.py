@@ -1,0 +1,235 @@
+"""What Yamane and Nakamura's two humanoid experiments share.
+
+The robot is in high-gain mode: joints follow a prescribed motion, six degrees of freedom of the
+pelvis are left to the contacts, which are many times redundant. The simulation runs on the pivot
+search; each frame's LCP (eight facets, unknowns in newtons) is given to all other methods as well,
+so that all of them see the same problems. In the paper each method runs its own simulation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction import lcp, scenes
+from stiction.contact import ContactModel, ContactProblem, ContactSolution
+from stiction.errors import StictionError
+from stiction.experiments import textbook
+from stiction.experiments.problems import HighGain, Recorder, contact_lcp
+from stiction.experiments.result import COMPILING, Progress
+from stiction.simulate import Simulator
+from stiction.status import Status
+
+Array = NDArray[np.float64]
+Motion = Callable[[float], Array]
+Method = Callable[[Array, Array, int], tuple[Status, int]]
+"""Status and pivots for M, q and the number of contacts."""
+
+FACETS = 8
+STEP = 1e-3  # s
+
+
+@dataclass
+class Tally:
+    """How a method did over all frames."""
+
+    outcomes: Counter[Status] = field(default_factory=Counter)
+    pivots: int = 0
+    seconds: float = 0.0
+
+    @property
+    def frames(self) -> int:
+        """With contact."""
+        return sum(self.outcomes.values())
+
+    @property
+    def success(self) -> int:
+        """Frames solved."""
+        return self.outcomes[Status.SOLVED]
+
+    @property
+    def kinds(self) -> tuple[int, int, int]:
+        """Failures by the paper's kinds: no solution, cycle, error (and what remains)."""
+        none, cycle = self.outcomes[Status.RAY], self.outcomes[Status.CYCLE]
+        return none, cycle, self.frames - self.success - none - cycle
+
+
+@dataclass
+class Run:
+    """A simulated motion."""
+
+    tallies: dict[str, Tally]
+    own: Tally
+    """Of the simulation's own contact model."""
+    contacts: float
+    """Mean over frames with contact."""
+    active: float
+    times: list[float]
+    forces: dict[str, list[float]]
+    """Vertical force of the floor on each foot [N], by frame."""
+    qpos: Array
+    step_seconds: float
+    """Mean time of a whole step, other methods not counted [s]."""
+    stopped: str
+    """Why the simulation ended early, or nothing."""
+
+
+def plain_method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
+    """Lemke's method by the textbook."""
+    return textbook.lemke(matrix, free)[1:]
+
+
+def lexicographic_method(delta: float) -> Method:
+    """The lexicographic one with a threshold."""
+
+    def method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
+        return textbook.lemke(matrix, free, delta)[1:]
+
+    return method
+
+
+def library_method(name: str) -> Method:
+    """A method of `stiction.lcp`, with all that it adds to the textbook."""
+
+    def method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
+        result = lcp.solve(matrix, free, name)
+        return result.status, result.pivots
+
+    return method
+
+
+def search_method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
+    """The pivot search from the contacts that press without friction (their IV-C)."""
+    normals = lcp.solve(matrix[:contacts, :contacts], free[:contacts])
+    start = np.zeros(len(free), np.bool_)
+    start[:contacts] = normals.active
+    result = lcp.solve(matrix, free, "search", start=start)
+    pivots = result.pivots
+    if result.status is not Status.SOLVED:
+        result = lcp.solve(matrix, free, "search")
+        pivots += result.pivots
+    return result.status, pivots
+
+
+def simulate(
+    scene: str,
+    motion: Motion,
+    frames: int,
+    methods: dict[str, Method],
+    contact: ContactModel,
+    progress: Progress,
+    share: tuple[float, float] = (0.0, 1.0),
+    every: int = 1,
+) -> Run:
+    """Runs the motion for so many frames; `progress` is told of the part `share` of it. Other
+    methods get one frame in `every`."""
+    model, data, _ = scenes.load(scene)
+    tallies = {name: Tally() for name in methods}
+    own = Tally()
+    contacts = active = 0
+    elsewhere = 0.0
+
+    def watch(problem: ContactProblem, solution: ContactSolution) -> None:
+        nonlocal contacts, active, elsewhere
+        began = perf_counter()
+        if problem.nc:
+            own.outcomes[solution.status] += 1
+            own.pivots += solution.pivots
+            own.seconds += solution.seconds if solution.seconds < COMPILING else 0.0
+            contacts += problem.nc
+            active += int(solution.active.sum())
+            if (own.frames - 1) % every == 0:
+                _compare(problem, methods, tallies)
+        elsewhere += perf_counter() - began
+
+    simulator = Simulator(model, HighGain(Recorder(contact, watch), data, motion))
+    times: list[float] = []
+    forces: dict[str, list[float]] = {"left": [], "right": []}
+    stopped = ""
+    spent = 0.0
+    for frame in range(frames):
+        if frame % max(1, frames // 50) == 0:
+            done = share[0] + (share[1] - share[0]) * frame / frames
+            progress(done, f"{scene}, {contact!r}")
+        began, before = perf_counter(), elsewhere
+        try:
+            report = simulator.step(data)
+        except StictionError as error:
+            stopped = f"frame {frame}: {error}"
+            break
+        took = perf_counter() - began - (elsewhere - before)
+        spent += took if took < COMPILING else 0.0
+        times.append(data.time)
+        for side, series in forces.items():
+            series.append(
+                float(sum(c.force[0] for c in report.contacts if f"{side}_foot" in c.bodies))
+            )
+    with_contact = max(own.frames, 1)
+    return Run(
+        tallies,
+        own,
+        contacts / with_contact,
+        active / with_contact,
+        times,
+        forces,
+        data.qpos.copy(),
+        spent / max(len(times), 1),
+        stopped,
+    )
+
+
+def _compare(
+    problem: ContactProblem, methods: dict[str, Method], tallies: dict[str, Tally]
+) -> None:
+    if not methods:
+        return
+    matrix, free = contact_lcp(problem, FACETS, forces=True)
+    for name, method in methods.items():
+        began = perf_counter()
+        status, pivots = method(matrix, free, problem.nc)
+        tally = tallies[name]
+        took = perf_counter() - began
+        tally.seconds += took if took < COMPILING else 0.0
+        tally.outcomes[status] += 1
+        tally.pivots += pivots
+
+
+def foot_slip(scene: str, seconds: float, kind: str) -> tuple[float, float]:
+    """Farthest that a foot moved over the floor, and deepest that a sole sank [m].
+
+    By the scene's own servos, in MuJoCo as it comes ("default"), tuned for friction ("tuned"), or
+    by stiction.
+    """
+    model, data, controller = scenes.load(scene)
+    if kind == "tuned":
+        tune(model)
+    simulator = Simulator(model) if kind == "stiction" else None
+    feet = [model.body(f"{side}_foot").id for side in ("left", "right")]
+    start = data.xpos[feet, :2].copy()
+    moved = sunk = 0.0
+    for _ in range(round(seconds / model.opt.timestep)):
+        if controller is not None:
+            controller(model, data)
+        if simulator is None:
+            mujoco.mj_step(model, data)
+        else:
+            simulator.step(data)
+        moved = max(moved, float(np.hypot(*(data.xpos[feet, :2] - start).T).max()))
+        sunk = max(sunk, -float(data.contact.dist.min(initial=0.0)))
+    return moved, sunk
+
+
+def tune(model: mujoco.MjModel) -> None:
+    """Makes MuJoCo's contact as stiff and as rough as it allows: elliptic cone, impratio 100,
+    stiff references, 20 iterations against slip."""
+    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    model.opt.impratio = 100.0
+    model.opt.noslip_iterations = 20
+    model.geom_solref[:] = (2.0 * model.opt.timestep, 1.0)
+    model.geom_solimp[:] = (0.99, 0.9999, 1e-4, 0.5, 2.0)
