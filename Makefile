@@ -31,6 +31,7 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/simulator_speed.py
 	$(RUN) benchmarks/simulator_speed.py --growth
 	$(RUN) benchmarks/articulated_scaling.py
+	$(RUN) benchmarks/delassus_routes.py
 	$(RUN) benchmarks/lcp_peers.py
 	$(RUN) benchmarks/contact_solvers.py
 	$(RUN) benchmarks/contact_normals.py

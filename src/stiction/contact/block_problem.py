@@ -6,6 +6,8 @@ box rows with that contact as their parent.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stiction.contact.arrays import Array
@@ -16,13 +18,28 @@ from stiction.contact.solution import ContactSolution
 
 def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
     """The problem of the first `count` blocks, with dense rows."""
+    return ContactProblem(
+        mass=dense_mass(b),
+        velocity=b.velocity,
+        force=b.push / dt,
+        dt=dt,
+        **dense_rows(b, count, dt),
+    )
+
+
+def dense_mass(b: Blocks) -> Array:
+    """(nv, nv) both triangles."""
     nv = len(b.first)
     mass = np.zeros((nv, nv))
     for j, first in enumerate(b.first):
         mass[j, first : j + 1] = b.mass[j, first : j + 1]
-    mass += np.tril(mass, -1).T
+    return mass + np.tril(mass, -1).T
+
+
+def dense_rows(b: Blocks, count: int, dt: float) -> dict[str, Any]:
+    """Rows and what belongs to them, by the names that `ContactProblem` has for them."""
     head, data = b.head[:count], b.data[:count]
-    rows = _dense_rows(b, count)
+    rows = _by_block(b, count)
     contacts = np.flatnonzero(head[:, Head.KIND] == Kind.CONTACT)
     joints = np.flatnonzero(head[:, Head.KIND] == Kind.HOLD)
     boxes = box_rows(head)
@@ -35,22 +52,18 @@ def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
     tied = {}
     if any(parent >= 0 for parent in parents):
         tied = {"box_contact": np.array(parents), "box_friction": np.array(ratios)}
-    return ContactProblem(
-        mass=mass,
-        velocity=b.velocity,
-        force=b.push / dt,
-        dt=dt,
-        normal=rows[contacts, 0],
-        tangent=rows[contacts, 1:3],
-        friction=data[contacts, Datum.SLIDE],
-        viscosity=data[contacts, Datum.DRAG] / dt,
-        bound=data[contacts, Datum.BOUND],
-        joint=rows[joints, 0],
-        joint_target=data[joints, Datum.BOUND],
-        box=np.array([rows[i, r] for i, r in boxes]).reshape(len(boxes), nv),
-        box_limit=np.array(limits),
+    return {
+        "normal": rows[contacts, 0],
+        "tangent": rows[contacts, 1:3],
+        "friction": data[contacts, Datum.SLIDE],
+        "viscosity": data[contacts, Datum.DRAG] / dt,
+        "bound": data[contacts, Datum.BOUND],
+        "joint": rows[joints, 0],
+        "joint_target": data[joints, Datum.BOUND],
+        "box": np.array([rows[i, r] for i, r in boxes]).reshape(len(boxes), len(b.first)),
+        "box_limit": np.array(limits),
         **tied,
-    )
+    }
 
 
 def box_rows(head: np.ndarray) -> list[tuple[int, int]]:
@@ -76,7 +89,7 @@ def put_solution(b: Blocks, count: int, solution: ContactSolution, f: Array) -> 
         f[i, r] = impulse
 
 
-def _dense_rows(b: Blocks, count: int) -> Array:
+def _by_block(b: Blocks, count: int) -> Array:
     rows = np.zeros((count, ROWS, len(b.first)))
     for i, (_, n, width, column, value) in enumerate(b.head[:count]):
         columns = b.column[column : column + width]

@@ -35,6 +35,7 @@ from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.contact.viscous import Viscous
 from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.simulate.assembled import Assembled
 from stiction.simulate.event_driven import EventDriven, EventEngine
 from stiction.simulate.loop import Config, Stop, run
 from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
@@ -43,6 +44,7 @@ from stiction.simulate.workspace import Count, Figure, Stage, Total, Workspace
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
+Delassus = Literal["auto", "assembly", "factorized"]
 Equality = Literal["soft", "rigid"]
 OnFailure = Literal["raise", "frictionless"]
 
@@ -67,6 +69,11 @@ class Simulator:
     stepper     `TimeStepping()` (default), or `EventDriven(...)`: events between smooth motion, for
                 which equality constraints are rigid, and `data` is left evaluated after the step
     equality    "soft": equality constraints are as soft as the model says; "rigid": exact
+    delassus    how a step's problem comes to contact space: "factorized", by the factor of the
+                mass matrix; "assembly", by the links' inverse articulated-body inertias, in every
+                step; "auto": the cheaper, which is the factor wherever a step was measured
+                (benchmarks/delassus_routes.py). Compiled steps solve for velocities and need
+                neither
     on_failure  "raise" `SolveFailed`, or go on "frictionless" for that step, flagged in its report
     warm_start  whether the last step's impulses are tried first; the answer is the same
     tolerance   certificate that a step must pass once every solver has been tried; the compiled
@@ -83,6 +90,7 @@ class Simulator:
         *,
         stepper: TimeStepping | EventDriven | None = None,
         equality: Equality = "soft",
+        delassus: Delassus = "auto",
         on_failure: OnFailure = "raise",
         warm_start: bool = True,
         tolerance: float = 1e-6,
@@ -96,6 +104,12 @@ class Simulator:
             raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping() or EventDriven()")
         if equality not in ("soft", "rigid"):
             raise InvalidInput("equality", f"is {equality!r}: 'soft' or 'rigid'")
+        if delassus not in ("auto", "assembly", "factorized"):
+            raise InvalidInput("delassus", f"is {delassus!r}: 'auto', 'assembly' or 'factorized'")
+        if delassus == "assembly" and isinstance(self.stepper, EventDriven):
+            raise InvalidInput(
+                "delassus", "is 'assembly', which TimeStepping() can do; EventDriven() factorizes"
+            )
         if on_failure not in ("raise", "frictionless"):
             raise InvalidInput("on_failure", f"is {on_failure!r}: 'raise' or 'frictionless'")
         if isinstance(self.contact, Viscous) and self.contact.coefficient is None:
@@ -104,7 +118,7 @@ class Simulator:
             )
         if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < 1.0):
             raise InvalidInput("tolerance", f"is {tolerance}: a number between 0 and 1")
-        self.equality, self.on_failure = equality, on_failure
+        self.equality, self.on_failure, self.delassus = equality, on_failure, delassus
         self.warm_start, self.tolerance = bool(warm_start), float(tolerance)
         self.failures = None if failures is None else Path(failures)
         self._lock = threading.Lock()
@@ -137,6 +151,8 @@ class Simulator:
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
         law, facets = compiled_law(self.contact)
+        if self.delassus == "assembly":
+            law = None
         size = self._own.size
         self._config = Config(
             np.int64(-1 if law is None else law),
@@ -264,14 +280,23 @@ class Simulator:
         workspace; None keeps the compiled solver's. Raises SolveFailed where neither passes."""
         work = self._work
         count = int(work.step.counts[Count.BLOCKS])
-        problem = to_problem(work.blocks, count, self._own.model.opt.timestep)
-        solution = self.contact.solve(problem)
+        assembled = None
+        if self.delassus == "assembly":
+            assembled = Assembled(self._own.model, data, work)
+            problem = assembled.problem
+        else:
+            problem = to_problem(work.blocks, count, self._own.model.opt.timestep)
+
+        def solve(contact: ContactModel) -> ContactSolution:
+            return contact.solve(problem) if assembled is None else assembled.solve(contact)
+
+        solution = solve(self.contact)
         if not solution.certificate.worst <= self.tolerance:
             if self._config.law >= 0 and work.step.figure[Figure.WORST] <= self.tolerance:
                 return None
             failed = solution
             if self.on_failure == "frictionless":
-                solution = Frictionless().solve(problem)
+                solution = solve(Frictionless())
                 solution = replace(solution, rungs=(*failed.rungs, FRICTIONLESS))
             if not solution.certificate.worst <= self.tolerance:
                 raise SolveFailed(problem, failed.status, self._describe(data, problem, failed))
