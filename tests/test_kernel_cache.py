@@ -95,11 +95,27 @@ def test_without_a_writable_directory_kernels_still_compile(package, tmp_path):
     assert run(deny + CALL, tmp_path, **nowhere) == ["2", "0", "None"]
 
 
-def test_the_hash_ignores_parts_that_hold_no_kernels(package):
+def test_the_hash_covers_what_kernels_reach_and_nothing_else(package):
     before = compiling.source_hash(package)
-    (package / "cli.py").write_text("print('hello')\n")
+    for unreached in ("cli/run.py", "simulate/simulator.py"):
+        (package / unreached).write_text("print('hello')\n")
     assert compiling.source_hash(package) == before
-    (package / "tolerances.py").write_text("RESIDUAL = 1.0\n")
+    for reached in ("tolerances.py", "contact/grading.py", "kernels/probe_callee.py"):
+        (package / reached).write_text("RESIDUAL = 1.0\n")
+        after = compiling.source_hash(package)
+        assert after != before
+        before = after
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from stiction.cli.probe import X", "from stiction.cli import (\n    other,\n    probe,\n)"],
+)
+def test_a_constant_that_a_kernel_imports_is_in_the_hash(package, line):
+    (package / "cli" / "probe.py").write_text("X = 1\n")
+    (package / "kernels" / "probe_caller.py").write_text(f"{line}\n{CALLER}")
+    before = compiling.source_hash(package)
+    (package / "cli" / "probe.py").write_text("X = 2\n")
     assert compiling.source_hash(package) != before
 
 

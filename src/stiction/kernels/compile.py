@@ -32,8 +32,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
 
-NO_KERNELS = ("scenes", "record", "experiments", "view", "cli")
-"""Parts that may not hold kernels: an edit there need not compile everything again."""
+_DECORATED = re.compile(r"^\s*@(kernel|leaf)\b", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s*from stiction([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 KEPT = 3
 """Caches kept, the current one included: enough to go back and forth between branches."""
@@ -62,8 +62,6 @@ def leaf(function: F) -> F:
 
 
 def _compiled(function: F, *, inlined: bool) -> F:
-    if function.__module__.startswith(tuple(f"stiction.{part}" for part in NO_KERNELS)):
-        raise ImportError(f"{function.__module__} may not hold kernels: it is not in their hash")
     directory = cache_directory()
     # Numba reads the directory while decorating and never again. Put back at once, it
     # does not disturb the user's own functions.
@@ -100,12 +98,29 @@ def source_hash(package: Path = PACKAGE) -> str:
     """16 hex digits that change with any source a kernel can reach, with Numba, or with MuJoCo,
     the layout of whose structures kernels hold as constants."""
     digest = hashlib.sha256(f"{numba.__version__} {version('mujoco')}".encode())
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package)
-        if name.parts[0].removesuffix(".py") not in NO_KERNELS:
-            source = path.read_bytes()
-            digest.update(f"{name.as_posix()} {len(source)} ".encode() + source)
+    for name, source in sorted(_reached(package).items()):
+        digest.update(f"{name} {len(source)} {source}".encode())
     return digest.hexdigest()[:16]
+
+
+def _reached(package: Path) -> dict[str, str]:
+    """Sources with kernels, and those that they import from, whose constants they may hold; by
+    the path within the package. An edit anywhere else need not compile everything again."""
+    sources = {
+        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
+        for path in package.rglob("*.py")
+    }
+    reached: dict[str, str] = {}
+    found = [name for name, source in sources.items() if _DECORATED.search(source)]
+    while found:
+        name = found.pop()
+        if name in sources and name not in reached:
+            reached[name] = sources[name]
+            for module, names in _IMPORTED.findall(sources[name]):
+                at = module.strip(".").replace(".", "/")
+                found += [f"{at}.py", f"{at}/__init__.py"]
+                found += [f"{at}/{part}.py".lstrip("/") for part in re.findall(r"\w+", names)]
+    return reached
 
 
 def _roots() -> Iterator[Path]:
