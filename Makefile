@@ -3,6 +3,8 @@
 #   make test     all that must pass before a change is merged
 #   make check    the part of `test` that reads the code: lint, format, types
 #   make bench    speed and solved counts beside other solvers
+#   make docs     the documentation, into docs/_build
+#   make pictures the pictures in it, rendered again
 #   make reproduce  the papers' experiments, into reproduced/report.html (half an hour)
 #   make clean    remove the environment and all caches
 # Another interpreter: make test PYTHON=python3.12
@@ -14,7 +16,7 @@ PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
 # Four workers at most: each one holds its own copy of the compiled kernels.
 PYTEST_ARGS ?= -n auto --maxprocesses=4
 
-.PHONY: demo test check bench reproduce clean
+.PHONY: demo test check bench docs pictures reproduce clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/pinch.py
@@ -38,11 +40,19 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/siconos_friction.py
 	$(RUN) benchmarks/baraff_timing.py
 
+docs: $(VENV)/docs.stamp
+	$(RUN) -m sphinx -W --keep-going -q docs docs/_build
+	@echo "built docs/_build/index.html"
+
+pictures: $(VENV)/demo.stamp
+	$(RUN) examples/pinch.py docs/pinch.png
+	$(RUN) examples/gallery.py docs/scenes.png
+
 reproduce: $(VENV)/bench.stamp
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction.experiments all --out reproduced
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/made.stamp:
@@ -60,6 +70,11 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
 
 $(VENV)/demo.stamp: pyproject.toml $(VENV)/dev.stamp
 	@$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/docs.stamp: pyproject.toml | $(VENV)/made.stamp
+	@echo "installing what builds the documentation into $(VENV) (once)"
+	@$(PIP) -e '.[docs]'
 	@touch $@
 
 $(VENV)/bench.stamp: pyproject.toml $(VENV)/dev.stamp
