@@ -14,7 +14,8 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
 # Four workers at most: each one holds its own copy of the compiled kernels.
-PYTEST_ARGS ?= -n auto --maxprocesses=4
+# Groups: one browser serves all its tests.
+PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist loadgroup
 
 .PHONY: demo test check bench docs pictures reproduce clean
 
@@ -47,6 +48,7 @@ docs: $(VENV)/docs.stamp
 pictures: $(VENV)/demo.stamp
 	$(RUN) examples/pinch.py docs/pinch.png
 	$(RUN) examples/gallery.py docs/scenes.png
+	$(RUN) docs/pictures/view.py
 
 reproduce: $(VENV)/bench.stamp
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction.experiments all --out reproduced

@@ -167,7 +167,7 @@ def _run_mujoco(
     depth, clock, taken = np.zeros(most), np.zeros(most), np.zeros(most)
     states.add(data)
     done, failure, interrupted, began = 1, "", False, perf_counter()
-    with _quiet() as warnings:
+    with quiet() as warnings:
         try:
             for k in range(1, most):
                 steps = min(every, total - (k - 1) * every)
@@ -217,7 +217,7 @@ def _step_mujoco(
 
 
 @contextmanager
-def _quiet() -> Iterator[list[str]]:
+def quiet() -> Iterator[list[str]]:
     """Collects MuJoCo's warnings, which it would write to a file in the working directory."""
     said: list[str] = []
     before: Any = mujoco.get_mju_user_warning()

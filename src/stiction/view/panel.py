@@ -1,0 +1,171 @@
+"""The controls of the page. What a visitor does becomes a request to the thread of the physics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import viser
+
+from stiction.errors import InvalidInput
+from stiction.view.drawing import Style
+from stiction.view.live import BESIDE, CONTACTS, Live
+from stiction.view.pace import Pace
+from stiction.view.plots import Plots
+from stiction.view.replay import Replay
+from stiction.view.session import SPEEDS, Session, View
+from stiction.view.status import status, waiting
+
+Ask = Callable[[Callable[[], None]], None]
+"""Hands a request to the thread that owns the session."""
+
+
+class Panel:
+    """Built once, for all visitors: viser shows every change of a control to all of them."""
+
+    def __init__(self, gui: viser.GuiApi, session: Session, style: Style, ask: Ask) -> None:
+        self._gui, self._session, self._ask = gui, session, ask
+        self._status = gui.add_html("")
+        self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY)
+        self._play.on_click(lambda _: ask(lambda: session.play(not session.playing)))
+        moves = gui.add_button_group("Move", ("Step", "Reset"))
+        moves.on_click(lambda event: self._move(event.target.value))
+        self._control(
+            gui.add_dropdown("Speed", [f"{speed:g}" for speed in SPEEDS], initial_value="1"),
+            lambda value: session.set_speed(_number("speed", value)),
+            lambda: f"{session.speed:g}",
+        )
+        if isinstance(session, Live):
+            self._add_live(session)
+        if isinstance(session, Replay):
+            self._add_replay(session)
+        with gui.add_folder("Plots"):
+            self._plots = Plots(gui, beside=isinstance(session, Live))
+        with gui.add_folder("Show", expand_by_default=False):
+            self._add_style(style)
+            self._add_groups(style)
+        self.refresh(Pace(), (), 0.0)
+
+    def _add_live(self, live: Live) -> None:
+        gui = self._gui
+        names = list(dict.fromkeys((live.contact, *CONTACTS)))
+        self._control(
+            gui.add_dropdown("Contact model", names, initial_value=live.contact),
+            lambda name: self._switch(live, name),
+            lambda: live.contact,
+        )
+        own = live.ours.own_friction
+        now = own if live.friction is None else live.friction
+        mu = gui.add_slider("mu", min=0.0, max=max(2.0, own, now), step=0.01, initial_value=now)
+        self._control(
+            mu, live.set_friction, lambda: own if live.friction is None else live.friction
+        )
+        back = gui.add_button("mu of the model", hint="Every geom has its own mu again.")
+
+        @back.on_click
+        def _(_: Any) -> None:
+            self._ask(lambda: live.set_friction(None))
+            mu.value = own
+
+        self._control(
+            gui.add_dropdown("Beside", BESIDE, initial_value=live.beside),
+            live.set_beside,
+            lambda: live.beside,
+        )
+        pull = gui.add_slider("Pull", min=0.1, max=20.0, step=0.1, initial_value=live.strength)
+        self._control(pull, live.set_strength, lambda: live.strength)
+        gui.add_markdown("*Drag a body to pull it; drag beside it to turn the view.*")
+
+    def _switch(self, live: Live, contact: str) -> None:
+        self._status.content = waiting(f"preparing {contact}; the first time compiles for minutes")
+        live.set_contact(contact)
+
+    def _add_replay(self, replay: Replay) -> None:
+        first, last = replay.span
+        step = max((last - first) / 1000.0, 1e-6)
+        self._slider = self._gui.add_slider(
+            "Time", min=first, max=max(last, first + step), step=step, initial_value=first
+        )
+        self._control(self._slider, replay.seek, lambda: replay.time)
+
+    def _add_style(self, style: Style) -> None:
+        gui = self._gui
+        for label, name in (
+            ("Contact points", "points"),
+            ("Forces", "forces"),
+            ("Friction cones", "cones"),
+            ("See through bodies", "clear"),
+        ):
+            box = gui.add_checkbox(label, initial_value=getattr(style, name))
+            self._control(box, _setter(style, name), _getter(style, name))
+        length = gui.add_slider("Arrow length", min=0.1, max=5.0, step=0.1, initial_value=1.0)
+        self._control(length, style.set_length, _getter(style, "length"))
+
+    def _add_groups(self, style: Style) -> None:
+        """A box for each of MuJoCo's groups that holds a geom, if there are two or more."""
+        groups = sorted({int(group) for group in self._session.views()[0].model.geom_group})
+        if len(groups) < 2:
+            return
+        for group in groups:
+            box = self._gui.add_checkbox(f"Geom group {group}", initial_value=style.groups[group])
+            self._control(box, _group_setter(style, group), _group_getter(style, group))
+
+    def _control(self, handle: Any, put: Callable[[Any], None], get: Callable[[], Any]) -> None:
+        """A control that sets something; if that is refused, the control goes back to what is."""
+
+        def change(value: Any) -> None:
+            try:
+                put(value)
+            except InvalidInput:
+                handle.value = get()
+                raise
+
+        @handle.on_update
+        def _(event: Any) -> None:
+            if event.client is not None:  # not our own correction of it
+                value = handle.value
+                self._ask(lambda: change(value))
+
+    def _move(self, where: str) -> None:
+        if where == "Step":
+            self._ask(self._session.step)
+        elif where == "Reset":
+            self._ask(self._session.reset)
+
+    def refresh(self, pace: Pace, views: tuple[View, ...], newtons: float) -> None:
+        """Brings figures and plots up to date; `newtons` is the force of the longest arrow."""
+        session = self._session
+        self._status.content = status(session, pace, views, newtons)
+        playing = session.playing
+        icon = viser.Icon.PLAYER_PAUSE if playing else viser.Icon.PLAYER_PLAY
+        if self._play.label != ("Pause" if playing else "Play"):
+            self._play.label, self._play.icon = ("Pause" if playing else "Play"), icon
+        if isinstance(session, Replay) and abs(self._slider.value - session.time) > 1e-9:
+            self._slider.value = session.time
+        self._plots.refresh(session.history)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InvalidInput(name, f"is {text!r}: a number") from error
+
+
+def _setter(style: Style, name: str) -> Callable[[Any], None]:
+    return lambda value: setattr(style, name, value)
+
+
+def _group_setter(style: Style, group: int) -> Callable[[Any], None]:
+    def put(value: bool) -> None:
+        style.groups = (*style.groups[:group], value, *style.groups[group + 1 :])
+
+    return put
+
+
+def _group_getter(style: Style, group: int) -> Callable[[], Any]:
+    return lambda: style.groups[group]
+
+
+def _getter(style: Style, name: str) -> Callable[[], Any]:
+    return lambda: getattr(style, name)
