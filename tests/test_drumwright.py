@@ -173,6 +173,23 @@ def test_the_coefficient_of_the_model_stands_before_that_of_the_problem():
         Viscous(-1.0)
 
 
+@pytest.mark.parametrize("family", ["peg 16", "stack 4/16", "grasp 2"])
+def test_viscous_contact_by_lemke_has_the_same_velocity(family):
+    arrays = FAMILIES[family](np.random.default_rng(3))
+    problem = arrays.problem()
+    first, second = (Viscous(0.1, solver=solver).solve(problem) for solver in ("ppm", "lemke"))
+    assert first.certificate.passed
+    assert second.certificate.passed
+    assert second.rungs == ("lemke",)
+    size = np.abs(first.velocity).max()
+    np.testing.assert_allclose(first.velocity, second.velocity, rtol=0.0, atol=1e-7 * size)
+
+
+def test_an_unknown_solver_of_viscous_contact_is_refused():
+    with pytest.raises(InvalidInput, match="'simplex'"):
+        Viscous(0.1, solver="simplex")
+
+
 def test_viscosity_without_end_is_no_slip():
     arrays = single_body("face on surface", np.random.default_rng(3))
     held = NoSlip().solve(arrays.problem())

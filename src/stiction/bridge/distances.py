@@ -11,8 +11,9 @@ MuJoCo's contacts within a margin carry the distance of the two geoms, and agree
 - two boxes edge to edge at 1e-3 m seem up to 1e-5 m farther apart than they are; at 1e-5 m they
   are exact. Bounds on the time of impact allow for it.
 
-A pair of which MuJoCo sees one contact only (two meshes, a mesh on a height field) has one here: a
-face that lies on another is then carried by one corner after the other, in many small impacts.
+A pair of which MuJoCo sees one contact only has one here. So has each cell of a height field with a
+box, cylinder or mesh: a face that lies on it is carried by one corner after the other, in many
+small impacts.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _CONVEX = tuple(
     for name in ("CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH")
 )
 _ROUND = (int(mujoco.mjtGeom.mjGEOM_CYLINDER), int(mujoco.mjtGeom.mjGEOM_MESH))
-_FULL = (mujoco.mjtWarning.mjWARN_CONTACTFULL, mujoco.mjtWarning.mjWARN_CNSTRFULL)
+_FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
 
 
 class Snapshot(NamedTuple):
@@ -121,7 +122,8 @@ class Surveyor:
     @staticmethod
     def count_full(data: mujoco.MjData) -> int:
         """How often MuJoCo has warned that its arena is full: contacts are missing then."""
-        return sum(int(data.warning[kind].number) for kind in _FULL)
+        number = data.warning.number
+        return int(number[_FULL[0]] + number[_FULL[1]])
 
     def place(self, data: mujoco.MjData, qpos: Array) -> None:
         """Kinematics, inertia, contacts and rows at qpos, within the margins as they are."""

@@ -216,11 +216,11 @@ def unwhiten(upper: Array, last: Indices, y: Array) -> None:
 
 
 @kernel
-def solve_arrays(
-    arrays: Arrays, dt: float, sticking: States, state: States
-) -> tuple[Array, Answer]:
-    """Velocity (nv,) and impulses of a problem's own arrays, factorizing the mass; for compiled
-    callers, who need no `ContactProblem`. A mass without a factor gives what is not a number."""
+def arrays_columns(
+    arrays: Arrays, dt: float, sticking: States
+) -> tuple[Array, Array, Array, Array, Array, Indices]:
+    """(free velocity (nv,), columns (nv, m), free velocities along them (m,), limits of the boxes
+    among them, factor of the mass (nv, nv), its envelope (nv,)) of a problem's own arrays."""
     nv = arrays.velocity.shape[0]
     nc, joints = arrays.normal.shape[0], arrays.joint.shape[0]
     upper = np.empty((nv, nv))
@@ -250,6 +250,17 @@ def solve_arrays(
     for i in range(nc):
         free[equal + i] -= arrays.bound[i]
     whiten_columns(upper, last, cols)
+    return velocity, cols, free, limits, upper, last
+
+
+@kernel
+def solve_arrays(
+    arrays: Arrays, dt: float, sticking: States, state: States
+) -> tuple[Array, Answer]:
+    """Velocity (nv,) and impulses of a problem's own arrays, factorizing the mass; for compiled
+    callers, who need no `ContactProblem`. A mass without a factor gives what is not a number."""
+    velocity, cols, free, limits, upper, last = arrays_columns(arrays, dt, sticking)
+    equal = count_equal(arrays.joint.shape[0], sticking)
     momentum = whitening.whiten_momentum(upper, last, velocity)
     speed = np.sqrt(dot(momentum, momentum))
     answer = solve_columns(cols, free, equal, limits, speed, state)

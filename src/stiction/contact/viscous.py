@@ -17,13 +17,15 @@ f* = f - S' mu_v S v - T' mu_v T v (its eqs. 13 to 15, with the signs that oppos
 
     M a = f* + N'f_n + J'f_j,   0 <= f_n  _|_  N a + Ndot v >= 0,   J a + Jdot v = 0
 
-is solved by the same algorithm.
+is solved by the same algorithm, or by Lemke's method (`lemke_rows.py`).
 
 mu is not looked at, nor torsional and rolling friction (`box_friction`): box rows have their
 `box_limit` alone. How it can fail: INFEASIBLE, as `frictionless.py`.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,12 +46,15 @@ from stiction.contact.frictionless import (
     whiten_columns,
     whitened_columns,
 )
+from stiction.contact.lemke_rows import solve_arrays_by_lemke, solve_columns_by_lemke
 from stiction.contact.model import ContactModel, Impulses
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.errors import InvalidInput
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import dot
+
+Solver = Literal["ppm", "lemke"]
 
 REFINEMENTS = 2
 """Each wins as many digits as h mu_v T T' leaves of sixteen: two hold to 1e10."""
@@ -118,40 +123,59 @@ def _tangents(
 
 
 @kernel
-def solve_viscous(p: Whitened, drag: Array, limits: Array, state: States) -> tuple[Answer, Array]:
-    """Impulses of a whitened problem with h mu_v = drag (nc,), and those along tangents (nc, 2)."""
+def drag_columns(
+    p: Whitened, drag: Array, boxes: int
+) -> tuple[Array, Array, Array, Array, Indices]:
+    """(columns (r, m), free velocities (m,), d_0 (r,), factor of A (r, r), its envelope (r,)): the
+    frictionless problem that is left, with h mu_v = drag (nc,) and the first `boxes` box rows."""
     r = p.momentum.shape[0]
     upper, last = np.empty((r, r)), np.empty(r, np.int64)
     start = _drag_metric(p, drag, upper, last)
-    used = used_limits(limits)
-    joints, nc = p.rows_joint.shape[0], p.rows_normal.shape[0]
-    cols, free = whitened_columns(p, np.zeros(nc, np.int8), used.shape[0])
+    nc = p.rows_normal.shape[0]
+    cols, free = whitened_columns(p, np.zeros(nc, np.int8), boxes)
     for a in range(r):
         add(free, start[a], cols[a])
     whiten_columns(upper, last, cols)
-    speed = np.sqrt(dot(p.momentum, p.momentum))
-    answer = solve_columns(cols, free, joints, used, speed, state)
-    change = answer.change
-    unwhiten(upper, last, change)
-    add(change, 1.0, start)
-    push = np.zeros(r)
-    for i in range(joints):
-        add(push, answer.equal[i], p.rows_joint[i])
-    for i in range(nc):
-        if answer.normal[i] != 0.0:
-            add(push, answer.normal[i], p.rows_normal[i])
-    for i in range(used.shape[0]):
-        add(push, answer.box[i], p.rows_box[i])
-    return answer, _tangents(p, drag, upper, last, change, push)
+    return cols, free, start, upper, last
 
 
 @kernel
-def solve_accelerations(
+def drag_impulses(
+    p: Whitened, drag: Array, start: Array, upper: Array, last: Indices, answer: Answer
+) -> Array:
+    """(nc, 2) impulses along tangents, of the answer to the problem that was left."""
+    r = p.momentum.shape[0]
+    change = answer.change.copy()
+    unwhiten(upper, last, change)
+    add(change, 1.0, start)
+    push = np.zeros(r)
+    for i in range(answer.equal.shape[0]):
+        add(push, answer.equal[i], p.rows_joint[i])
+    for i in range(answer.normal.shape[0]):
+        if answer.normal[i] != 0.0:
+            add(push, answer.normal[i], p.rows_normal[i])
+    for i in range(answer.box.shape[0]):
+        add(push, answer.box[i], p.rows_box[i])
+    return _tangents(p, drag, upper, last, change, push)
+
+
+@kernel
+def solve_viscous(p: Whitened, drag: Array, limits: Array, state: States) -> tuple[Answer, Array]:
+    """Impulses of a whitened problem with h mu_v = drag (nc,), and those along tangents (nc, 2)."""
+    used = used_limits(limits)
+    cols, free, start, upper, last = drag_columns(p, drag, used.shape[0])
+    speed = np.sqrt(dot(p.momentum, p.momentum))
+    answer = solve_columns(cols, free, p.rows_joint.shape[0], used, speed, state)
+    return answer, drag_impulses(p, drag, start, upper, last, answer)
+
+
+@kernel
+def viscous_loads(
     mass: Array, velocity: Array, force: Array, normal: Array, tangent: Array, viscosity: Array,
     normal_bias: Array, joint: Array, joint_bias: Array,
-) -> tuple[Array, Answer]:  # fmt: skip
-    """Acceleration (nv,) and forces; biases are Ndot v (nc,) and Jdot v (nj,), the rest as in
-    `Viscous.accelerations`."""
+) -> Arrays:  # fmt: skip
+    """The frictionless problem of accelerations; biases are Ndot v (nc,) and Jdot v (nj,), the rest
+    as in `Viscous.accelerations`."""
     nc, nv = normal.shape
     known = force.copy()
     for i in range(nc):
@@ -160,29 +184,35 @@ def solve_accelerations(
             add(known, -viscosity[i] * dot(row, velocity), row)
     none = np.zeros(nc)
     # Over a step of one second from rest, velocities are accelerations and impulses forces.
-    arrays = Arrays(
+    return Arrays(
         mass, np.zeros(nv), known, normal, tangent, none, none, -normal_bias,
         joint, -joint_bias, np.zeros((0, nv)), np.zeros(0), np.zeros(0, np.int64), np.zeros(0),
     )  # fmt: skip
-    return solve_arrays(arrays, 1.0, np.zeros(nc, np.int8), np.empty(0, np.int8))
 
 
 class Viscous(ContactModel):
     """Viscous friction: an impulse -h mu_v T v+ at every contact that touches.
 
     coefficient: mu_v >= 0 of all contacts [N s/m]; None takes the problem's `viscosity`.
+    solver: "ppm", Drumwright's Algorithm 1, or "lemke", which he compares it with.
     """
 
     law = "viscous"
 
-    def __init__(self, coefficient: float | None = None) -> None:
+    def __init__(self, coefficient: float | None = None, *, solver: Solver = "ppm") -> None:
+        if solver not in ("ppm", "lemke"):
+            raise InvalidInput("solver", f"is {solver!r}: 'ppm' or 'lemke'")
+        self.solver = solver
         if coefficient is not None and not 0.0 <= coefficient < np.inf:
             reason = f"is {coefficient}: viscosity is a finite number >= 0 in N s/m"
             raise InvalidInput("coefficient", reason)
         self.coefficient = coefficient
 
     def __repr__(self) -> str:
-        return f"Viscous({'' if self.coefficient is None else self.coefficient})"
+        options = [] if self.coefficient is None else [str(self.coefficient)]
+        if self.solver != "ppm":
+            options.append(f"solver={self.solver!r}")
+        return f"Viscous({', '.join(options)})"
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
@@ -196,9 +226,18 @@ class Viscous(ContactModel):
         """Impulses of a problem whose rows all hang together."""
         arrays = problem.arrays
         drag = step_drag(problem.dt, arrays.viscosity, arrays.bound)
+        if self.solver == "lemke":
+            return _solve_by_lemke(problem, drag)
         state = start_states(problem, np.zeros(problem.nc, np.int8), start)
         answer, tangent = solve_viscous(problem.whitened, drag, arrays.box_limit, state)
         return to_impulses(problem, answer, tangent)
+
+    def solve_loads(self, loads: Arrays) -> tuple[Array, Answer]:
+        """Acceleration (nv,) and forces of `viscous_loads`, by the solver that was chosen."""
+        if self.solver == "lemke":
+            return solve_arrays_by_lemke(loads, 1.0)
+        slides = np.zeros(len(loads.normal), np.int8)
+        return solve_arrays(loads, 1.0, slides, np.empty(0, np.int8))
 
     def accelerations(
         self,
@@ -236,7 +275,7 @@ class Viscous(ContactModel):
             "viscosity is a finite number >= 0 in N s/m",
             infinite=False,
         )
-        acceleration, answer = solve_accelerations(
+        loads = viscous_loads(
             inertia,
             v,
             check.real("force", force, (nv,)),
@@ -247,7 +286,16 @@ class Viscous(ContactModel):
             joints,
             _bias("joint_rate", joint_rate, len(joints), v),
         )
+        acceleration, answer = self.solve_loads(loads)
         return acceleration, answer.normal, answer.equal, answer.pivots
+
+
+def _solve_by_lemke(problem: ContactProblem, drag: Array) -> Impulses:
+    white, used = problem.whitened, used_limits(problem.arrays.box_limit)
+    cols, free, start, upper, last = drag_columns(white, drag, len(used))
+    answer = solve_columns_by_lemke(cols, free, problem.nj, used)
+    tangent = drag_impulses(white, drag, start, upper, last, answer)
+    return to_impulses(problem, answer, tangent)._replace(rungs=("lemke",))
 
 
 def _bias(name: str, rate: ArrayLike | None, rows: int, velocity: Array) -> Array:

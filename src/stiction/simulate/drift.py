@@ -39,6 +39,9 @@ def settle(motion: Motion, held: Held | None, moved: Moved) -> State:
             if motion.law.kind is Kind.HOLD:
                 stuck[:] = True
             rows.append(tangent[stuck].reshape(-1, len(state.qvel)))
+        if motion.law.kind is Kind.DRY and len(seen.spin):
+            spin = seen.spin[np.isin(seen.spin_contact, at) & (seen.spin_friction > 0.0)]
+            rows.append(spin[np.abs(spin @ state.qvel) <= 2.0 * motion.still])
     rows.append(seen.dry[np.abs(seen.dry @ state.qvel) <= 2.0 * motion.still])
     every = np.concatenate(rows)
     off = every @ state.qvel

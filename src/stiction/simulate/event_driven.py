@@ -27,7 +27,7 @@ half of the tolerance, without adding velocity (`drift.py`).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -60,11 +60,11 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Integrator = Literal["rk4", "symplectic"]
 
-SHORT = 0.05
-"""Share of dt below which the time between two events is short."""
+BURST = 0.25
+"""Share of dt within which PATIENCE events are too many to be resolved one by one."""
 
 PATIENCE = 5
-"""Short times in a row after which a piece is taken at the velocity level."""
+"""Events in a burst, after which a piece is taken at the velocity level."""
 
 PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
@@ -134,6 +134,11 @@ class EventEngine:
         self._configure()
 
     def _configure(self) -> None:
+        if self._own.has_adhesion:
+            raise InvalidInput(
+                "model",
+                "has adhesion: EventDriven does not know contacts that pull; use TimeStepping()",
+            )
         self.dt = float(self.stepper.dt or self._own.source.opt.timestep)
         self._motion = Motion(
             self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check
@@ -151,6 +156,8 @@ class EventEngine:
         validation.check_data(self._own.model, data)
         if self._own.follow():
             self._configure()
+        if mujoco.get_mjcb_control() is not None:
+            self._control(data)
         before = State(data.qpos.copy(), data.qvel.copy(), data.act.copy())
         start = float(data.time)
         try:
@@ -160,6 +167,12 @@ class EventEngine:
             data.time = start
             self._known = None
             raise
+
+    def _control(self, data: mujoco.MjData) -> None:
+        """Lets the user's control callback see the state, as `mj_step` does."""
+        mujoco.mj_fwdPosition(self._own.source, data)
+        mujoco.mj_fwdVelocity(self._own.source, data)
+        mujoco.get_mjcb_control()(self._own.source, data)
 
     def _step(self, data: mujoco.MjData, before: State, start: float, began: float) -> Report:
         inputs = _inputs(data)
@@ -182,23 +195,26 @@ class EventEngine:
     def _run(self, phase: Phase, held: Held | None) -> tuple[Phase, Held | None]:
         """The phase at the end of the step, and its forces if they are known."""
         motion = self._motion
-        hurried, piece = 0, PIECE * self.dt
+        recent: deque[float] = deque(maxlen=PATIENCE)
+        piece = PIECE * self.dt
         while self._now < self.dt * (1.0 - 1e-12):
             left = self.dt - self._now
             if held is not None and motion.rests(phase, held):
                 break
             try:
-                if hurried >= PATIENCE:
+                if len(recent) == PATIENCE and self._now - recent[0] < BURST * self.dt:
                     raise Impasse
                 held, moved, verdict = self._advance(phase, held, left)
             except Impasse:
                 # Twice as long each time: what comes back at once is not worth resolving.
                 moved, verdict = motion.land(phase, min(left, piece)), NOTHING
-                hurried, held, piece = 0, None, 2.0 * piece
+                recent.clear()
+                held, piece = None, 2.0 * piece
+            began = self._now
+            self._now += moved.elapsed
             if verdict.overdue > 0.0:
                 self._count_event(moved.seen, verdict.culprit)
-                hurried = hurried + 1 if moved.elapsed < SHORT * self.dt else 0
-            self._now += moved.elapsed
+                recent.append(began)
             state = drift.settle(motion, held, moved)
             phase, held = self._begin(state, moved), None
         return phase, held

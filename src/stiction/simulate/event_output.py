@@ -28,7 +28,7 @@ class Acting(NamedTuple):
     """Forces on a state [N, N m], and its acceleration."""
 
     acceleration: Array  # (nv,)
-    contact: Array  # (nc, 6) along normal and tangents; torques about them are not told
+    contact: Array  # (nc, 6) along normal and tangents, torques about them
     joint: Array  # (ne,)
     dry: Array  # (nf,)
 
@@ -60,6 +60,11 @@ def acting(phase: Phase, held: Held | None) -> Acting:
     contact[phase.held, 0] = forces.normal
     contact[phase.held, 1:3] = forces.tangent
     contact[:, 2] *= seen.ratio
+    torques = forces.box[len(seen.dry) :]
+    if len(torques):
+        spins = np.flatnonzero(np.isin(seen.spin_contact, phase.held))
+        at = seen.spin_contact[spins]
+        contact[at, 3 + spins - np.searchsorted(seen.spin_contact, at)] = torques
     dry = forces.box[: len(seen.dry)] - phase.turning * seen.dry_limit
     return Acting(forces.acceleration, contact, forces.joint, dry)
 
@@ -107,7 +112,7 @@ def _write_contact(
     contact = data.contact[index]
     at, dim = int(contact.efc_address), int(contact.dim)
     if not pyramidal or dim == 1:
-        efc[at : at + min(dim, 3)] = force[: min(dim, 3)]
+        efc[at : at + dim] = force[:dim]
         return
     share = force[0] / (dim - 1)
     for r in range(1, dim):

@@ -5,8 +5,8 @@ throughout a stack. Friction in it is the model's own; a viscous force has no ti
 dry friction of joints neither: both are finite. Restitution e by one of two hypotheses:
 
     Newton    N v+ >= -e N v-   where bodies approach
-    Poisson   compression, e = 0, with normal impulses p; then e p is given back, and what still
-              approaches after that is stopped
+    Poisson   compression, e = 0, with normal impulses p; then expansion, with e p and friction to
+              match, and more where bodies would still approach (Glocker and Pfeiffer)
 
 Either may add energy where friction acts on eccentric bodies (Kane's example). e is then halved
 until the kinetic energy does not rise; e = 0 cannot raise it.
@@ -35,6 +35,12 @@ Hypothesis = Literal["newton", "poisson"]
 
 HALVINGS = 12
 """How often e is halved before it is zero."""
+
+EXPANSIONS = 30
+"""Solves to find an expansion; one to five are usual."""
+
+MATCHED = 1e-9
+"""Relative error of its impulses."""
 
 GAIN = 1e-10
 """Relative rise of the kinetic energy that is rounding of a solve that passed its certificate."""
@@ -115,13 +121,26 @@ def solve_impact(
 def _give_back(
     model: ContactModel, seen: Snapshot, touching: Indices, first: ContactSolution, e: float
 ) -> ContactSolution:
-    """Poisson's second phase, after compression ended with `first`."""
-    push = e * (seen.normal[touching].T @ first.normal)
-    thrown = first.velocity + np.linalg.solve(seen.mass, push)
-    second = model.solve(impact_problem(model, seen, thrown, touching))
+    """Poisson's second phase, after compression ended with `first`.
+
+    Contact problems prescribe speeds and not impulses: the speeds at which the normal impulses are
+    e p are looked for. They are known at once where friction does not push along the normal.
+    """
+    wanted = e * first.normal
+    rows = seen.normal[touching]
+    gain = rows @ np.linalg.solve(seen.mass, rows.T)
+    size = float(wanted.max(initial=0.0))
+    speed = rows @ first.velocity + gain @ wanted
+    for _ in range(EXPANSIONS):
+        bound = np.where(wanted > 0.0, np.maximum(speed, 0.0), 0.0)
+        second = model.solve(impact_problem(model, seen, first.velocity, touching, bound))
+        lack = np.where((wanted > 0.0) & (speed >= 0.0), wanted - second.normal, 0.0)
+        if not np.isfinite(lack).all() or np.abs(lack).max(initial=0.0) <= MATCHED * size:
+            break
+        speed = bound + gain @ lack
     return replace(
         second,
-        normal=first.normal * (1.0 + e) + second.normal,
+        normal=first.normal + second.normal,
         tangent=first.tangent + second.tangent,
         joint=first.joint + second.joint,
         box=first.box + second.box,

@@ -36,7 +36,9 @@ class Phase(NamedTuple):
     held: Indices  # (nh,) contacts
     sliding: Mask  # (nh,)
     direction: Array  # (nh, 2) of their slip
+    pace: Array  # (nh,) its speed
     turning: Array  # (nf,) sign of the speed of dry joints that move
+    spinning: Array  # (ns,) the same of torsional and rolling motion at held contacts
 
     @property
     def elapsed(self) -> float:

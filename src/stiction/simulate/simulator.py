@@ -401,7 +401,7 @@ def compiled_law(contact: ContactModel) -> tuple[Law | None, int]:
         return Law.NO_SLIP, 0
     if isinstance(contact, Frictionless):
         return Law.FRICTIONLESS, 0
-    if isinstance(contact, Viscous):
+    if isinstance(contact, Viscous) and contact.solver == "ppm":
         return Law.VISCOUS, 0
     return None, 0
 

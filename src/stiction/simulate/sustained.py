@@ -5,7 +5,7 @@ For the contacts that are held (gap and parting speed zero),
     M a = f + N' f_n + T' f_t + J' f_j + B' f_b
     0 <= f_n  _|_  N a + (dN/dt) v >= 0,     J a + (dJ/dt) v = 0
 
-`frictionless`, `viscous`  Drumwright's algorithm; viscous forces -mu_v T v are known beforehand
+`frictionless`, `viscous`  Drumwright's algorithm, or Lemke's; viscous forces -mu_v T v are known
 `no-slip`   T a + (dT/dt) v = 0 at each held contact with friction, as joints. The paper has this
             model at the velocity level only, since infinite friction may slip (Lynch and Mason);
             here slip is what the rows exclude, and impacts have taken it away before
@@ -38,10 +38,11 @@ from stiction.contact.certificate import Certificate, from_table
 from stiction.contact.cones import Cones, build_cones, to_impulses
 from stiction.contact.frictionless import Frictionless, solve_arrays
 from stiction.contact.grading import Entry, Law, grade
+from stiction.contact.lemke_rows import solve_arrays_by_lemke
 from stiction.contact.model import ContactModel
 from stiction.contact.no_slip import NoSlip
 from stiction.contact.scales import measure
-from stiction.contact.viscous import Viscous
+from stiction.contact.viscous import Solver, Viscous
 from stiction.kernels.compile import kernel
 from stiction.simulate.snapping import NEAR, snap_tangents
 from stiction.status import Code
@@ -64,6 +65,7 @@ class Friction(NamedTuple):
 
     kind: Kind
     viscosity: float  # [N s/m]
+    solver: Solver  # for normal forces, without dry friction
     static: Array | None  # coefficients in the place of the model's
     dynamic: Array | None
 
@@ -104,16 +106,16 @@ class Forces(NamedTuple):
 def friction_of(contact: ContactModel) -> Friction:
     """How a contact model is treated at the acceleration level."""
     if isinstance(contact, Viscous):
-        return Friction(Kind.SMOOTH, float(contact.coefficient or 0.0), None, None)
+        return Friction(Kind.SMOOTH, float(contact.coefficient or 0.0), contact.solver, None, None)
     if isinstance(contact, Frictionless):
-        return Friction(Kind.SMOOTH, 0.0, None, None)
+        return Friction(Kind.SMOOTH, 0.0, "ppm", None, None)
     if isinstance(contact, NoSlip):
-        return Friction(Kind.HOLD, 0.0, None, None)
+        return Friction(Kind.HOLD, 0.0, "ppm", None, None)
     if isinstance(contact, Baraff):
         static = None if contact.static is None else np.asarray(contact.static, np.float64)
         dynamic = None if contact.dynamic is None else np.asarray(contact.dynamic, np.float64)
-        return Friction(Kind.DRY, 0.0, static, dynamic)
-    return Friction(Kind.DRY, 0.0, None, None)
+        return Friction(Kind.DRY, 0.0, "ppm", static, dynamic)
+    return Friction(Kind.DRY, 0.0, "ppm", None, None)
 
 
 def solve_sustained(law: Friction, loads: Loads) -> tuple[Forces, Arrays] | None:
@@ -134,9 +136,10 @@ def _arrays(law: Friction, loads: Loads) -> Arrays:
     nv, nh = len(loads.velocity), len(loads.normal)
     force, friction = loads.force, loads.friction
     if law.kind is Kind.DRY:
-        static = friction if law.static is None else np.broadcast_to(law.static, nh)
-        dynamic = friction if law.dynamic is None else np.broadcast_to(law.dynamic, nh)
-        friction = np.where(loads.sliding, dynamic, static)
+        if law.static is not None or law.dynamic is not None:
+            static = friction if law.static is None else np.broadcast_to(law.static, nh)
+            dynamic = friction if law.dynamic is None else np.broadcast_to(law.dynamic, nh)
+            friction = np.where(loads.sliding, dynamic, static)
     elif law.viscosity > 0.0 and nh:
         rows = loads.tangent.reshape(2 * nh, nv)
         force = force - law.viscosity * (rows.T @ (rows @ loads.velocity))
@@ -156,10 +159,13 @@ def _arrays(law: Friction, loads: Loads) -> Arrays:
 
 
 def _pivot(law: Friction, loads: Loads, arrays: Arrays) -> Forces | None:
-    """By Drumwright's algorithm."""
+    """By Drumwright's algorithm, or Lemke's."""
     nh, ne = len(loads.normal), len(loads.joint)
-    none = np.zeros(nh, np.int8)
-    acceleration, answer = solve_arrays(arrays, 1.0, none, np.empty(0, np.int8))
+    if law.solver == "lemke":
+        acceleration, answer = solve_arrays_by_lemke(arrays, 1.0)
+    else:
+        none = np.zeros(nh, np.int8)
+        acceleration, answer = solve_arrays(arrays, 1.0, none, np.empty(0, np.int8))
     if answer.code != Code.SOLVED:
         return None
     tangent = np.zeros((nh, 2))
@@ -218,21 +224,31 @@ def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> 
     return fixed, along
 
 
-def _drive(loads: Loads, arrays: Arrays) -> Forces | None:
-    """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
-    white, upper, last, _ = whiten(arrays, loads.tangent_rate)
+@kernel
+def drive(
+    arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array
+) -> tuple[Array, Array, Array, Array, Array, int, int]:
+    """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
+    call, since passing arrays to and from Python costs more than the solve."""
+    white, upper, last, _ = whiten(arrays, drift)
     cones, joints = build_cones(white, arrays)
-    fixed, along = fix_units(cones, loads.sliding, loads.direction, loads.turning)
-    limit = 200 + 50 * (len(cones.normal) + len(fixed))
+    fixed, along = fix_units(cones, sliding, direction, turning)
+    limit = 200 + 50 * (cones.normal.shape[0] + fixed.shape[0])
     theta, phi, code, steps, _ = solve_driving(
         cones, fixed, along, np.empty(0), np.empty((0, 2)), limit, ROUNDS, ATTEMPTS
     )
-    if code != Code.SOLVED:
-        return None if len(loads.box) else _forces(loads, arrays)
     normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
     acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
     whitening.solve(upper, last, acceleration)
-    return Forces(acceleration, normal, tangent, joint, box, steps)
+    return acceleration, normal, tangent, joint, box, code, steps
+
+
+def _drive(loads: Loads, arrays: Arrays) -> Forces | None:
+    """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
+    found = drive(arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    if found[5] != Code.SOLVED:
+        return None if len(loads.box) else _forces(loads, arrays)
+    return Forces._make((*found[:5], found[6]))
 
 
 def _forces(loads: Loads, arrays: Arrays) -> Forces | None:

@@ -18,6 +18,7 @@ from stiction.bridge.distances import Snapshot, Surveyor, closing_bound, match, 
 from stiction.contact.model import ContactModel
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
+from stiction.simulate.held_rows import held_rows, held_spins
 from stiction.simulate.impact import tangents_for
 from stiction.simulate.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.rotations import unroll
@@ -41,6 +42,9 @@ NUDGE = 1e-5
 
 SMALLEST = 1e-7
 """Speed [m/s, rad/s] below which rates of rows, which go with its square, are zero."""
+
+SLOW = 0.1
+"""Share of its speed at the start of a phase below which a slip is about to stop."""
 
 JUMP = 1e-3
 """Distance [m] beyond which a contact is another one, when rows are differenced."""
@@ -78,6 +82,7 @@ class Motion:
         first = np.where(model.jnt_type == free, model.jnt_dofadr + 3, model.jnt_dofadr)
         turns = (model.jnt_type == ball) | (model.jnt_type == free)
         self._rotations = first[turns].astype(np.int64)
+        self._ranges = _activation_ranges(model)
 
     def start(self, data: mujoco.MjData) -> None:
         """Works in data from now on; takes over what it holds beside the state."""
@@ -114,8 +119,12 @@ class Motion:
         direction = np.divide(slip, size[:, None], out=np.zeros_like(slip), where=rubs[:, None])
         turn = seen.dry @ state.qvel
         turning = np.where(np.abs(turn) > self.still, np.sign(turn), 0.0)
+        spin = np.where(np.isin(seen.spin_contact, held), seen.spin @ state.qvel, 0.0)
+        spinning = np.where(np.abs(spin) > self.still, np.sign(spin), 0.0)
         bound = self._bound(seen, speed, held)
-        return Phase(state, seen, speed, bound, touching, held, rubs, direction, turning)
+        return Phase(
+            state, seen, speed, bound, touching, held, rubs, direction, size, turning, spinning
+        )
 
     def _bound(self, seen: Snapshot, speed: Array, held: Indices) -> Array:
         """(nc,) closing speeds of the state that `data` is in; -inf where held."""
@@ -144,16 +153,11 @@ class Motion:
 
     def _loads(self, phase: Phase, state: State, seen: Snapshot, place: Indices) -> Loads:
         """The held contacts at a state of the phase; place (nh,): where they are, or -1."""
-        kept = np.flatnonzero(place >= 0)
-        at = place[kept]
         v = state.qvel
-        tangent = seen.tangent[at]
-        slip = tangent @ v
-        direction = phase.direction[kept]
-        size = np.hypot(slip[:, 0], slip[:, 1])
-        # A slip that has turned round keeps its old direction: the event that it is lies before.
-        ahead = ((slip * direction).sum(axis=1) > 0.0) & (size > 0.0)
-        direction[ahead] = slip[ahead] / size[ahead, None]
+        at, normal, tangent, friction, sliding, direction = held_rows(
+            place, seen.normal, seen.tangent, seen.friction, v, phase.sliding, phase.direction,
+            np.maximum(SLOW * phase.pace, self.still),
+        )  # fmt: skip
         rates, joint_rate = self._rates(state, seen, at)
         force, box, limit = seen.force, seen.dry, seen.dry_limit
         nf = len(box)
@@ -163,20 +167,17 @@ class Motion:
             force = force - box[moves].T @ (phase.turning * limit)[moves]
             limit = np.where(moves, 0.0, limit)
         if len(seen.spin) and self.law.kind is Kind.DRY:
-            number = np.full(seen.nc, -1)
-            number[at] = np.arange(len(at))
-            spins = np.flatnonzero(number[seen.spin_contact] >= 0)
-            turn = seen.spin[spins] @ v
-            box = np.concatenate([box, seen.spin[spins]])
-            limit = np.concatenate([limit, np.zeros(len(spins))])
-            parent = np.concatenate([parent, number[seen.spin_contact[spins]]])
-            ratio = np.concatenate([ratio, seen.spin_friction[spins]])
-            turns = np.where(np.abs(turn) > self.still, np.sign(turn), 0.0)
-            turning = np.concatenate([turning, turns])
+            rows, first, number = held_spins(
+                place, phase.held, phase.seen.spin_contact, seen.spin_contact
+            )
+            box = np.concatenate([box, seen.spin[rows]])
+            limit = np.concatenate([limit, np.zeros(len(rows))])
+            parent = np.concatenate([parent, number])
+            ratio = np.concatenate([ratio, seen.spin_friction[rows]])
+            turning = np.concatenate([turning, phase.spinning[first]])
         return Loads(
-            seen.mass, v, force, seen.normal[at], rates[:, 0].copy(), tangent, rates[:, 1:].copy(),
-            seen.friction[at], phase.sliding[kept], direction, seen.joint, joint_rate, box, limit,
-            parent, ratio, turning,
+            seen.mass, v, force, normal, rates[:, 0].copy(), tangent, rates[:, 1:].copy(), friction,
+            sliding, direction, seen.joint, joint_rate, box, limit, parent, ratio, turning,
         )  # fmt: skip
 
     def _rates(self, state: State, seen: Snapshot, at: Indices) -> tuple[Array, Array]:
@@ -256,9 +257,15 @@ class Motion:
         return path
 
     def land(self, phase: Phase, h: float) -> Moved:
-        """A piece at the velocity level with all contacts in reach."""
+        """A piece at the velocity level with all contacts in reach: h, halved until gaps, which
+        such a solve takes for linear in the motion, are within the tolerance."""
         everything = np.arange(phase.seen.nc)
-        return self._arrive(phase, everything, h, self._leap(phase, h, everything))
+        for left in range(HALVINGS, -1, -1):
+            end = self._arrive(phase, everything, h, self._leap(phase, h, everything))
+            if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
+                break
+            h *= 0.5
+        return end
 
     def faithful(self, held: Held | None, path: Path, h: float) -> Moved:
         """The end of the longest piece, h halved a few times at most, after which held contacts
@@ -320,10 +327,15 @@ class Motion:
 
     def _clamped(self, act: Array) -> Array:
         """Activations within their ranges."""
-        model = self.model
-        for i in np.flatnonzero(model.actuator_actlimited):
-            k = int(model.actuator_actadr[i]) + int(model.actuator_actnum[i]) - 1
-            low, high = model.actuator_actrange[i]
-            if k >= 0:
-                act[k] = min(max(act[k], low), high)
+        for k, low, high in self._ranges:
+            act[k] = min(max(act[k], low), high)
         return act
+
+
+def _activation_ranges(model: mujoco.MjModel) -> list[tuple[int, float, float]]:
+    """(index in act, low, high) of activations that are limited."""
+    return [
+        (int(model.actuator_actadr[i] + model.actuator_actnum[i] - 1), *model.actuator_actrange[i])
+        for i in np.flatnonzero(model.actuator_actlimited)
+        if model.actuator_actadr[i] >= 0
+    ]
