@@ -5,7 +5,7 @@
 #   make bench    speed and solved counts beside other solvers
 #   make docs     the documentation, into docs/_build
 #   make pictures the pictures in it, rendered again
-#   make reproduce  the papers' experiments, into reproduced/report.html (half an hour)
+#   make reproduce  the papers' experiments, into reproduced/report.html (half an hour or more)
 #   make clean    remove the environment and all caches
 # Another interpreter: make test PYTHON=python3.12
 
@@ -52,7 +52,7 @@ pictures: $(VENV)/demo.stamp
 	$(RUN) docs/pictures/view.py
 
 reproduce: $(VENV)/bench.stamp
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction.experiments all --out reproduced
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction reproduce all --out reproduced
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis

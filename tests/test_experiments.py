@@ -2,15 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from functools import cache
+from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stiction import experiments, lcp
+from stiction import cli, experiments, lcp
 from stiction.contact import Coulomb, NoSlip
 from stiction.contact.polyhedral import stewart_trinkle
-from stiction.errors import InvalidInput, StictionError
+from stiction.errors import InvalidInput
 from stiction.experiments import (
     baraff_mechanisms,
     baraff_timing,
@@ -24,11 +27,15 @@ from stiction.experiments import (
     yamane_squat,
     yamane_tap_dance,
 )
-from stiction.experiments.__main__ import main
 from stiction.experiments.problems import contact_lcp, impulses_of, repeated
 from stiction.experiments.report import markdown, write_report
-from stiction.experiments.result import Table, exponent
+from stiction.experiments.result import Table, exponent, fit, read
+from stiction.experiments.viscous_ways import BothWays
+from stiction.experiments.walking import Standing, Walker, readable, walk_together
+from stiction.simulate import EventDriven
 from stiction.status import Status
+
+PAGES = Path(__file__).parents[1] / "docs" / "experiments"
 
 
 def silent(share, text):
@@ -68,10 +75,33 @@ def test_an_experiment_runs_without_a_failure_of_ours(name):
     assert result.counts["failures"] == 0
     assert result.counts["solves"] > 0
     assert result.notes
+    assert result.claims
+    assert {claim.holds for claim in result.claims} <= {"yes", "in part", "no"}
     for table in result.tables:
         assert table.rows, table.title
         assert all(len(row) == len(table.columns) for row in table.rows), table.title
     json.dumps(result.numbers(), allow_nan=False)
+
+
+def test_numbers_on_disk_are_the_result_again(tmp_path):
+    result = tiny("lloyd-stack")
+    path = tmp_path / "lloyd-stack.json"
+    path.write_text(json.dumps(result.numbers()), encoding="utf-8")
+    assert read(path) == result
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="the pages are in the repository only")
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_an_experiment_has_a_page_with_its_claims(name):
+    page = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for heading in ("What the paper did", "What we did", "Where we differ, and why"):
+        assert f"## {heading}" in page
+    numbers = page.split("<!-- numbers -->")[1].split("<!-- end of numbers -->")[0]
+    assert "| claim | theirs | ours | holds |" in numbers
+    shown = re.findall(r"\]\(([^)]+\.png)\)", numbers)
+    assert shown
+    assert all((PAGES / file).is_file() for file in shown)
+    assert f"({name}.md)" in (PAGES / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_report_needs_no_network(tmp_path, monkeypatch):
@@ -87,37 +117,50 @@ def test_the_report_needs_no_network(tmp_path, monkeypatch):
     assert "data:image/png;base64," in page
     for result in results:
         assert f'id="{result.name}"' in page
-        assert all(table.title.replace("'", "&#x27;") in page for table in result.tables)
+        shown = [table.title for table in result.tables] + [claim.ours for claim in result.claims]
+        assert all(escape(words) in page for words in shown)
 
 
-def test_reproduce_writes_a_report_and_the_numbers(tmp_path, monkeypatch):
+def test_reproduce_writes_a_report_and_the_numbers(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(lloyd_peg, "run", lambda quick, progress: tiny("lloyd-peg"))
-    assert main(["lloyd-peg", "--quick", "--out", str(tmp_path)]) == 0
+    assert cli.main(["reproduce", "lloyd-peg", "--quick", "--out", str(tmp_path)]) == 0
     numbers = json.loads((tmp_path / "lloyd-peg.json").read_text(encoding="utf-8"))
     assert numbers["name"] == "lloyd-peg"
     assert numbers["machine"]["numpy"] == np.__version__
     assert (tmp_path / "report.html").exists()
+    assert "lloyd-peg" in capsys.readouterr().out
+
+
+def test_ctrl_c_keeps_the_experiments_that_are_done(tmp_path, monkeypatch, capsys):
+    def stop(quick, progress):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lloyd_peg, "run", lambda quick, progress: tiny("lloyd-peg"))
+    monkeypatch.setattr(baraff_timing, "run", stop)
+    words = ["reproduce", "lloyd-peg", "baraff-timing", "--out", str(tmp_path)]
+    assert cli.main(words) == 1
+    assert "1 of 2 experiments are kept" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"lloyd-peg.json", "report.html"}
+
+
+def test_a_failure_of_ours_is_an_exit_code(tmp_path, monkeypatch):
+    failed = replace(tiny("lloyd-peg"), counts={"solves": 3, "failures": 1})
+    monkeypatch.setattr(lloyd_peg, "run", lambda quick, progress: failed)
+    assert cli.main(["reproduce", "lloyd-peg", "--out", str(tmp_path)]) == 1
 
 
 def test_an_unknown_experiment_is_answered_with_a_near_one(capsys):
     with pytest.raises(InvalidInput, match="lloyd-peg"):
         experiments.resolve("lloyd-pegs")
-    assert main(["lloyd-pegs"]) == 2
+    assert cli.main(["reproduce", "lloyd-pegs"]) == 2
     assert "lloyd-peg" in capsys.readouterr().err
+    assert cli.main(["reproduce"]) == 2
+    assert "yamane-squat" in capsys.readouterr().err
 
 
 def test_all_stands_for_every_experiment_once():
     assert experiments.resolve(["lloyd-peg", "all"])[0] == "lloyd-peg"
     assert sorted(experiments.resolve(["lloyd-peg", "all"])) == sorted(experiments.NAMES)
-
-
-def test_a_report_without_the_plotting_library_says_what_to_install(tmp_path, monkeypatch):
-    def missing(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr("stiction.experiments.report.import_module", missing)
-    with pytest.raises(StictionError, match="plotly"):
-        write_report([], tmp_path / "report.html")
 
 
 # --- What the experiments are made of -------------------------------------------------
@@ -180,10 +223,42 @@ def test_repeated_contacts_leave_the_motion_as_it_is():
     )
 
 
+def test_viscous_forces_by_lemke_are_those_by_principal_pivoting():
+    both = BothWays(10.0)
+    walker = Walker("viscous", both, 0.02, stepper=EventDriven())
+    walk_together([walker], lambda share: None)
+    assert walker.end == "walked"
+    assert len(both.ppm) >= walker.steps == 20
+    assert both.failures == 0
+    assert both.apart < 1e-6
+
+
+def test_a_foot_on_two_facets_is_held_but_not_glued():
+    sphere = families.single_body("block on point", np.random.default_rng(0)).problem()
+    twice = repeated(sphere, 2)
+    solution = Standing().solve(twice)
+    assert solution.certificate.passed
+    assert np.abs(twice.tangent[0] @ solution.velocity).max() < 1e-9
+    assert np.flatnonzero(np.abs(solution.tangent).max(axis=1)).tolist() in ([], [0], [1])
+
+
+def test_a_failure_is_told_without_addresses_and_advice():
+    told = readable(
+        "error: at t = 4 s the impact of <stiction.contact.no_slip.NoSlip object at 0x7f82> missed "
+        "the tolerance 1e-06: 2 of world and foot. The state is as before the step. Try again."
+    )
+    assert told == (
+        "at t = 4 s the impact of NoSlip missed the tolerance 1e-06: 2 of world and foot."
+    )
+
+
 def test_a_power_law_has_its_exponent():
     assert exponent((1.0, 2.0, 4.0), (3.0, 12.0, 48.0)) == pytest.approx(2.0)
+    line = fit("ours", (1.0, 2.0, 4.0), (3.0, 12.0, 48.0))
+    assert line.name == "ours, n^2.0"
+    np.testing.assert_allclose(line.y, (3.0, 48.0))
 
 
 def test_a_table_becomes_markdown():
     table = Table("t", ("a", "b"), (("x", 1.23456), (None, 2)))
-    assert markdown(table) == "| a | b |\n| --- | --- |\n| x | 1.235 |\n|  | 2 |"
+    assert markdown(table) == "| a | b |\n| --- | --- |\n| x | 1.23 |\n|  | 2 |"

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "compare", "view", "diagnose", "replay", "bench", "scenes")
+COMMANDS = ("run", "compare", "view", "diagnose", "replay", "reproduce", "bench", "scenes")
 
 DONE, FAILED, MISUSED = 0, 1, 2
 

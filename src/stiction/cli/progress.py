@@ -1,4 +1,4 @@
-"""The progress bar: simulated time, speed against real time, worst certificate so far."""
+"""Progress bars: of simulated time, with speed and worst certificate so far; of a share done."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.table import Column
+
     from stiction.record import Progress
 
 
@@ -44,6 +46,31 @@ def progress_bar() -> Iterator[Callable[[str, Progress], None]]:
             )
 
         yield tell
+
+
+@contextmanager
+def share_bar() -> Iterator[Callable[[float, str], None]]:
+    """Yields what is to be called with the share that is done, 0 to 1, and what comes next; on a
+    terminal only, as above."""
+    import rich.progress as bars
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    columns = (
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("{task.description}", table_column=_one_line()),
+    )
+    with bars.Progress(*columns, console=console, disable=not console.is_terminal) as display:
+        task = display.add_task("", total=1.0)
+        yield lambda share, text: display.update(task, completed=share, description=text)
+
+
+def _one_line() -> Column:
+    from rich.table import Column
+
+    return Column(no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import mujoco
 import numpy as np
@@ -22,7 +21,8 @@ from stiction.contact import ContactModel, ContactProblem, ContactSolution
 from stiction.errors import StictionError
 from stiction.experiments import textbook
 from stiction.experiments.problems import HighGain, Recorder, contact_lcp
-from stiction.experiments.result import COMPILING, Progress
+from stiction.experiments.result import COMPILING, Progress, clock
+from stiction.record.comparison import tuned
 from stiction.simulate import Simulator
 from stiction.status import Status
 
@@ -74,6 +74,7 @@ class Run:
     forces: dict[str, list[float]]
     """Vertical force of the floor on each foot [N], by frame."""
     qpos: Array
+    """For a picture."""
     step_seconds: float
     """Mean time of a whole step, other methods not counted [s]."""
     stopped: str
@@ -126,46 +127,50 @@ def simulate(
     progress: Progress,
     share: tuple[float, float] = (0.0, 1.0),
     every: int = 1,
+    shown: int = 0,
 ) -> Run:
     """Runs the motion for so many frames; `progress` is told of the part `share` of it. Other
-    methods get one frame in `every`."""
+    methods get one frame in `every`; the state after frame `shown` is kept for a picture."""
     model, data, _ = scenes.load(scene)
     tallies = {name: Tally() for name in methods}
     own = Tally()
     contacts = active = 0
     elsewhere = 0.0
 
-    def watch(problem: ContactProblem, solution: ContactSolution) -> None:
+    def watch(problem: ContactProblem, solution: ContactSolution, seconds: float) -> None:
         nonlocal contacts, active, elsewhere
-        began = perf_counter()
+        began = clock()
         if problem.nc:
             own.outcomes[solution.status] += 1
             own.pivots += solution.pivots
-            own.seconds += solution.seconds if solution.seconds < COMPILING else 0.0
+            own.seconds += seconds if seconds < COMPILING else 0.0
             contacts += problem.nc
             active += int(solution.active.sum())
             if (own.frames - 1) % every == 0:
                 _compare(problem, methods, tallies)
-        elsewhere += perf_counter() - began
+        elsewhere += clock() - began
 
     simulator = Simulator(model, HighGain(Recorder(contact, watch), data, motion))
     times: list[float] = []
     forces: dict[str, list[float]] = {"left": [], "right": []}
     stopped = ""
     spent = 0.0
+    qpos = data.qpos.copy()
     for frame in range(frames):
         if frame % max(1, frames // 50) == 0:
             done = share[0] + (share[1] - share[0]) * frame / frames
             progress(done, f"{scene}, {contact!r}")
-        began, before = perf_counter(), elsewhere
+        began, before = clock(), elsewhere
         try:
             report = simulator.step(data)
         except StictionError as error:
             stopped = f"frame {frame}: {error}"
             break
-        took = perf_counter() - began - (elsewhere - before)
+        took = clock() - began - (elsewhere - before)
         spent += took if took < COMPILING else 0.0
         times.append(data.time)
+        if frame <= shown:
+            qpos = data.qpos.copy()
         for side, series in forces.items():
             series.append(
                 float(sum(c.force[0] for c in report.contacts if f"{side}_foot" in c.bodies))
@@ -178,7 +183,7 @@ def simulate(
         active / with_contact,
         times,
         forces,
-        data.qpos.copy(),
+        qpos,
         spent / max(len(times), 1),
         stopped,
     )
@@ -191,28 +196,41 @@ def _compare(
         return
     matrix, free = contact_lcp(problem, FACETS, forces=True)
     for name, method in methods.items():
-        began = perf_counter()
+        began = clock()
         status, pivots = method(matrix, free, problem.nc)
         tally = tallies[name]
-        took = perf_counter() - began
+        took = clock() - began
         tally.seconds += took if took < COMPILING else 0.0
         tally.outcomes[status] += 1
         tally.pivots += pivots
 
 
-def foot_slip(scene: str, seconds: float, kind: str) -> tuple[float, float]:
-    """Farthest that a foot moved over the floor, and deepest that a sole sank [m].
+@dataclass
+class Served:
+    """The same motion by servos, in which the robot's own dynamics take part."""
 
-    By the scene's own servos, in MuJoCo as it comes ("default"), tuned for friction ("tuned"), or
-    by stiction.
-    """
+    moved: float = 0.0
+    """Farthest that a foot moved over the floor [m]."""
+    sunk: float = 0.0
+    """Deepest that a sole sank [m]."""
+    yaw: float = 0.0
+    """How far the pelvis has turned about the vertical at the end [rad]."""
+
+
+KINDS = {"MuJoCo": None, "MuJoCo, tuned": 20, "stiction": None}
+"""Simulators of `by_servos`; iterations of noslip of the tuned one."""
+
+
+def by_servos(scene: str, seconds: float, kind: str) -> Served:
+    """The scene by its own controller, for so long, by one of KINDS."""
     model, data, controller = scenes.load(scene)
-    if kind == "tuned":
-        tune(model)
+    noslip = KINDS[kind]
+    if noslip is not None:
+        model = tuned(model, noslip)
     simulator = Simulator(model) if kind == "stiction" else None
     feet = [model.body(f"{side}_foot").id for side in ("left", "right")]
     start = data.xpos[feet, :2].copy()
-    moved = sunk = 0.0
+    out = Served()
     for _ in range(round(seconds / model.opt.timestep)):
         if controller is not None:
             controller(model, data)
@@ -220,16 +238,9 @@ def foot_slip(scene: str, seconds: float, kind: str) -> tuple[float, float]:
             mujoco.mj_step(model, data)
         else:
             simulator.step(data)
-        moved = max(moved, float(np.hypot(*(data.xpos[feet, :2] - start).T).max()))
-        sunk = max(sunk, -float(data.contact.dist.min(initial=0.0)))
-    return moved, sunk
-
-
-def tune(model: mujoco.MjModel) -> None:
-    """Makes MuJoCo's contact as stiff and as rough as it allows: elliptic cone, impratio 100,
-    stiff references, 20 iterations against slip."""
-    model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
-    model.opt.impratio = 100.0
-    model.opt.noslip_iterations = 20
-    model.geom_solref[:] = (2.0 * model.opt.timestep, 1.0)
-    model.geom_solimp[:] = (0.99, 0.9999, 1e-4, 0.5, 2.0)
+        moved = np.hypot(*(data.xpos[feet, :2] - start).T)
+        out.moved = max(out.moved, float(moved.max()))
+        out.sunk = max(out.sunk, -float(data.contact.dist.min(initial=0.0)))
+    w, x, y, z = data.qpos[3:7]
+    out.yaw = float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
+    return out

@@ -4,10 +4,11 @@
     structural  his section 5: the same path, every pivot by systems of the bodies' size
     reduced     his section 5.3: friction of a contact only once it presses
     exact       ours: reduced with four facets, then Newton's method on the circular cone
+    tableau     Lemke's method by the textbook, in numpy: for its growth, not for its time
 
-The first three solve the same LCP with eight facets. Clocks run from the scaled problem to the
-impulses; problems and matrices are made before. What came out is graded from the problem's own
-arrays, and a failure of one way is counted as such: no way helps another out.
+All but the exact one solve the same LCP with eight facets. Clocks run from the scaled problem to
+the impulses; problems and matrices are made before. What came out is graded from the problem's
+own arrays, and a failure of one way is counted as such: no way helps another out.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,19 @@ from stiction.contact.compiled import solve_exact
 from stiction.contact.cones import Cones, build_cones, to_impulses
 from stiction.contact.lloyd import facet_directions, follow_contact_path
 from stiction.contact.polyhedral import assemble, scaled_impulses
+from stiction.experiments import textbook
 from stiction.experiments.families import ContactArrays
+from stiction.experiments.result import clock
 
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, int]  # theta, phi, pivots
 
 FACETS = 8
 WAYS = ("standard", "structural", "reduced", "exact")
+"""Ours, none of which may fail."""
+TABLEAU = "tableau"
+TIE = 1e-9
+"""Ratios that far apart are a tie to the tableau's lexicographic rule; without one it fails."""
 
 
 @dataclass
@@ -65,19 +71,21 @@ def measure(
         cones, joints = build_cones(problem.whitened, problem.arrays)
         turn = np.zeros(len(cones.parent))
         spread = facet_directions(cones.flat, FACETS, turn)
-        matrix, free = assemble(cones, spread) if "standard" in ways else (turn, turn)
+        assembled = {"standard", TABLEAU} & set(ways)
+        matrix, free = assemble(cones, spread) if assembled else (turn, turn)
         calls: dict[str, Callable[[], Answer]] = {
             "standard": partial(_standard, matrix, free, cones, spread),
             "structural": partial(_path, cones, spread, False),
             "reduced": partial(_path, cones, spread, True),
             "exact": partial(_exact, cones),
+            TABLEAU: partial(_tableau, matrix, free, cones, spread),
         }
         for way, record in measured.items():
             best = np.inf
             for _ in range(repeats):
-                began = perf_counter()
+                began = clock()
                 theta, phi, pivots = calls[way]()
-                best = min(best, perf_counter() - began)
+                best = min(best, clock() - began)
             found = to_impulses(problem.whitened, cones, joints, theta, phi)
             grade = certify(
                 problem,
@@ -108,6 +116,12 @@ def _standard(matrix: Array, free: Array, cones: Cones, spread: Array) -> Answer
     result = lcp.solve(matrix, free, "lemke")
     theta, phi = scaled_impulses(result.z, cones.normal.shape[0], spread)
     return theta, phi, result.pivots
+
+
+def _tableau(matrix: Array, free: Array, cones: Cones, spread: Array) -> Answer:
+    z, _, pivots = textbook.lemke(matrix, free, TIE)
+    theta, phi = scaled_impulses(z, cones.normal.shape[0], spread)
+    return theta, phi, pivots
 
 
 def _path(cones: Cones, spread: Array, reduced: bool) -> Answer:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from stiction.experiments import families, lloyd
 from stiction.experiments.families import SINGLE_BODIES, ContactArrays
-from stiction.experiments.lloyd import WAYS, Measured
-from stiction.experiments.result import Cell, Line, Plot, Progress, Result, Table, exponent
+from stiction.experiments.lloyd import TABLEAU, WAYS, Measured
+from stiction.experiments.result import (
+    Cell,
+    Claim,
+    Line,
+    Plot,
+    Progress,
+    Result,
+    Table,
+    exponent,
+    fit,
+)
 
 Make = Callable[[np.random.Generator], ContactArrays]
 His = tuple[int, int, dict[str, tuple[float, float]]]
@@ -96,14 +107,15 @@ def compare(
     for index, (label, make) in enumerate(cases):
         progress(index / len(cases), label)
         contacts.append(len(make(np.random.default_rng(0)).friction))
-        all_measured.append(lloyd.measure(make, range(count), repeats))
+        measured = lloyd.measure(make, range(count), repeats)
+        all_measured.append(measured | lloyd.measure(make, range(min(count, 3)), 1, [TABLEAU]))
     rows: list[tuple[Cell, ...]] = [
         (
             label,
             size,
-            *[m[way].mean for way in WAYS],
+            *[m[way].mean for way in (*WAYS, TABLEAU)],
             m["standard"].mean / m["reduced"].mean,
-            " ".join(f"{m[way].solved}/{count}" for way in WAYS),
+            f"{sum(m[way].solved for way in WAYS)} of {len(WAYS) * count}",
             max(m[way].worst for way in WAYS),
         )
         for (label, _), size, m in zip(cases, contacts, all_measured, strict=True)
@@ -111,12 +123,12 @@ def compare(
     columns = (
         "problem",
         "contacts",
-        *[f"{way}, ms" for way in WAYS],
+        *[f"{way}, ms" for way in (*WAYS, TABLEAU)],
         "standard / reduced",
-        "solved, in that order",
+        "solved, all ways",
         "worst violation",
     )
-    times = {way: [m[way].mean for m in all_measured] for way in WAYS}
+    times = {way: [m[way].mean for m in all_measured] for way in (*WAYS, TABLEAU)}
     low, high, theirs = his
     within = [k for k, size in enumerate(contacts) if low <= size <= high]
     last = contacts.index(max(contacts))
@@ -125,7 +137,7 @@ def compare(
         return exponent([contacts[k] for k in within], [times[way][k] for k in within])
 
     slopes: list[tuple[Cell, ...]] = []
-    for way in WAYS:
+    for way in (*WAYS, TABLEAU):
         ends = theirs.get(way)
         slopes.append(
             (
@@ -133,7 +145,7 @@ def compare(
                 None if ends is None else exponent((low, high), ends),
                 grown(way),
                 None if ends is None else theirs["standard"][1] / ends[1],
-                all_measured[last]["standard"].mean / all_measured[last][way].mean,
+                None if way == TABLEAU else times["standard"][last] / times[way][last],
             )
         )
     x = tuple(float(size) for size in contacts)
@@ -144,36 +156,28 @@ def compare(
         paper=paper,
         quick=quick,
         tables=(
-            Table("Mean time over random wrenches, eight facets", columns, tuple(rows)),
+            Table(
+                "Mean time over random wrenches, eight facets",
+                columns,
+                tuple(rows),
+                "The tableau is Lemke's method by the textbook in numpy, there for its growth.",
+            ),
             Table(
                 "Growth with the number of contacts, and gain at the largest problem",
                 (
                     "way",
                     f"his exponent, {low} to {high} contacts",
-                    "ours",
+                    "exponent",
                     "his gain over standard",
-                    "ours",
+                    "gain",
                 ),
                 tuple(slopes),
                 "His exponents are of the two times that he names.",
             ),
         ),
-        plots=(
-            Plot(
-                "Time of a solve over the number of contacts",
-                "contacts",
-                "ms",
-                tuple(Line(way, x, tuple(times[way]), points=True) for way in WAYS),
-                log=True,
-            ),
-            Plot(
-                "The reduced way and the exact cone, close up",
-                "contacts",
-                "ms",
-                tuple(Line(way, x, tuple(times[way]), points=True) for way in ("reduced", "exact")),
-            ),
-        ),
-        notes=_notes(name, times, gains, grown),
+        plots=(_plot(x, times, his),),
+        claims=_claims(times, gains, grown, his),
+        notes=_notes(name, grown),
         counts={
             "solves": sum(len(m[way].seconds) for m in all_measured for way in WAYS),
             "failures": sum(lloyd.failures(m, WAYS) for m in all_measured),
@@ -182,25 +186,69 @@ def compare(
     )
 
 
-def _notes(
-    name: str,
+def _plot(x: tuple[float, ...], times: dict[str, list[float]], his: His) -> Plot:
+    low, high, theirs = his
+    lines: list[Line] = []
+    for way in times:
+        lines.append(Line(way, x, tuple(times[way]), points=True, kin=way))
+        lines.append(fit(way, x, times[way]))
+    ends = (float(low), float(high))
+    lines += [
+        Line(f"Lloyd, {way}, n^{exponent(ends, pair):.1f}", ends, pair, dashed=True, kin=way)
+        for way, pair in theirs.items()
+    ]
+    title = "Time of a solve over the number of contacts"
+    return Plot(title, "contacts", "ms", tuple(lines), log=True)
+
+
+def _claims(
     times: dict[str, list[float]],
     gains: list[float],
     grown: Callable[[str], float],
-) -> tuple[str, ...]:
-    slower = sum(gain < 1.0 for gain in gains)
-    behind = sum(a > b for a, b in zip(times["structural"], times["standard"], strict=True))
-    notes = [
-        "His claim that the reduced way is faster than the standard one holds in "
-        f"{len(gains) - slower} of {len(gains)} cases: by {min(gains):.1f} to {max(gains):.1f} "
-        "times.",
-        "His claim that the structural way is faster than the standard one "
-        + (
-            "holds in all cases."
-            if behind == 0
-            else f"does not hold in {behind} of {len(gains)} cases: our standard way is a revised "
-            "Lemke that inverts the active block alone, which takes part of the same advantage."
+    his: His,
+) -> tuple[Claim, ...]:
+    low, high, theirs = his
+    cases = len(gains)
+    ahead = sum(gain > 1.0 for gain in gains)
+    structural = [a / b for a, b in zip(times["standard"], times["structural"], strict=True)]
+    better = sum(gain > 1.0 for gain in structural)
+    his_gain = {way: theirs["standard"][1] / theirs[way][1] for way in theirs}
+    powers = {way: exponent((low, high), pair) for way, pair in theirs.items()}
+    return (
+        Claim(
+            "the reduced way is faster than the standard one",
+            f"{his_gain['reduced']:.0f} times at {high} contacts",
+            f"in {ahead} of {cases} cases, {min(gains):.1f} to {max(gains):.1f} times",
+            "yes" if ahead == cases else "in part",
         ),
+        Claim(
+            "the structural way is faster than the standard one",
+            f"{his_gain['structural']:.0f} times at {high} contacts",
+            f"in {better} of {cases} cases, {min(structural):.1f} to {max(structural):.1f} times",
+            "yes" if better == cases else "in part" if better else "no",
+        ),
+        Claim(
+            "structure, then reduction, lower the growth with the number of contacts",
+            ", ".join(f"{way} {power:.1f}" for way, power in powers.items()),
+            ", ".join(f"{way} {grown(way):.1f}" for way in (*powers, TABLEAU)),
+            _ordered(grown),
+        ),
+    )
+
+
+def _ordered(grown: Callable[[str], float]) -> Literal["yes", "in part", "no"]:
+    """Whether growth falls from standard to structural to reduced; in part, from a tableau on."""
+    if not grown("structural") > grown("reduced"):
+        return "no"
+    if grown("standard") > grown("structural"):
+        return "yes"
+    return "in part" if grown(TABLEAU) > grown("structural") else "no"
+
+
+def _notes(name: str, grown: Callable[[str], float]) -> tuple[str, ...]:
+    notes = [
+        "Our standard way is a revised Lemke that inverts the active block alone, which takes part "
+        "of the advantage that structure gives; a full tableau, as his, does not."
     ]
     if name == "lloyd-stack":
         notes.append(

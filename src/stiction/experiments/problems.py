@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 from typing import Any, ClassVar
 
 import mujoco
@@ -21,6 +20,7 @@ from stiction.contact import ContactModel, ContactProblem, ContactSolution
 from stiction.contact.certificate import LawName
 from stiction.contact.model import Impulses
 from stiction.contact.polyhedral import directions
+from stiction.experiments.result import clock
 from stiction.status import Status
 
 Array = NDArray[np.float64]
@@ -29,12 +29,14 @@ LcpSolver = Callable[[Array, Array], tuple[Array, Status, int]]
 
 
 class Recorder(ContactModel):
-    """Another contact model; `watch` sees every problem and what was found for it."""
+    """Another contact model; `watch` sees every problem, what was found and in what time [s]."""
 
     law: ClassVar[LawName] = "coulomb"
 
     def __init__(
-        self, inner: ContactModel, watch: Callable[[ContactProblem, ContactSolution], None]
+        self,
+        inner: ContactModel,
+        watch: Callable[[ContactProblem, ContactSolution, float], None],
     ) -> None:
         self.inner, self._watch = inner, watch
         self.facets = inner.facets
@@ -43,8 +45,9 @@ class Recorder(ContactModel):
         self, problem: ContactProblem, start: ContactSolution | None = None
     ) -> ContactSolution:
         """What the inner model finds."""
+        began = clock()
         solution = self.inner.solve(problem, start)
-        self._watch(problem, solution)
+        self._watch(problem, solution, clock() - began)
         return solution
 
 
@@ -111,9 +114,9 @@ class Lcp(ContactModel):
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of the LCP's answer; none where it is not finite."""
         matrix, free = contact_lcp(problem, int(self.facets or 4))
-        began = perf_counter()
+        began = clock()
         z, status, pivots = self._solver(matrix, free)
-        self.seconds.append(perf_counter() - began)
+        self.seconds.append(clock() - began)
         if not np.isfinite(z).all():
             z = np.zeros_like(z)
         normal, tangent = impulses_of(z, problem.nc, int(self.facets or 4))

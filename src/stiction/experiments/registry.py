@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -55,11 +55,11 @@ def reproduce(
     out: str | Path,
     quick: bool = False,
     progress: Progress | None = None,
-) -> Path:
-    """Runs experiments and writes them into the directory `out`; returns the report's path.
+) -> Iterator[Result]:
+    """Runs experiments and writes them into the directory `out`; yields each when it is written.
 
     `out/report.html` holds all of them and needs no network; `out/NAME.json` the raw numbers of
-    each. Files are written after each experiment, so that what is done is not lost.
+    each. Both are written after each experiment, so that what is done is not lost.
     """
     from stiction.experiments.report import write_report
 
@@ -78,8 +78,8 @@ def reproduce(
         (directory / f"{name}.json").write_text(numbers + "\n", encoding="utf-8")
         results.append(result)
         write_report(results, directory / "report.html")
+        yield result
     tell(1.0, "done")
-    return directory / "report.html"
 
 
 def _silent(share: float, text: str) -> None:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import math
-import os
-import platform
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from time import thread_time
+from typing import Any, Literal
 
 import numpy as np
+
+from stiction.record.machine import machine as machine_of_a_run
 
 Cell = str | int | float | None
 Progress = Callable[[float, str], None]
 """Told how much of an experiment is done, 0 to 1, and what comes next."""
 
+clock = thread_time
+"""Processor time of the thread [s]. On a machine that others use, the time of day is theirs too."""
+
 COMPILING = 1.0
 """A single step or solve that takes longer [s] had something compiled in it: not counted."""
 
-PACKAGES = ("stiction", "mujoco", "numpy", "scipy", "numba", "daqp", "quadprog", "clarabel")
-"""Whose versions a result names, where they are installed."""
+PEERS = ("daqp", "quadprog", "clarabel")
+"""Solvers to compare with, whose versions a result names where they are installed."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class Line:
     """As for the paper's own figures."""
     points: bool = False
     """Markers alone."""
+    kin: str = ""
+    """Lines of one kin have one colour; without, a line is its own."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,21 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What a paper says came out, and what came out here."""
+
+    text: str
+    theirs: str
+    ours: str
+    holds: Literal["yes", "in part", "no"]
+
+
+def verdict(holds: bool) -> Literal["yes", "no"]:
+    """Of a claim that holds or does not."""
+    return "yes" if holds else "no"
+
+
+@dataclass(frozen=True)
 class Result:
     """One experiment, run."""
 
@@ -84,8 +107,9 @@ class Result:
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
-    """Where we differ, and which claims of the paper hold in our hands."""
+    """What explains the figures."""
     counts: dict[str, int] = field(default_factory=dict)
     """`solves` and `failures` of our own solvers, and what else was counted."""
     seeds: tuple[int, ...] = ()
@@ -97,22 +121,34 @@ class Result:
         return {key: _plain(value) for key, value in asdict(self).items()}
 
 
+def read(path: str | PathLike[str]) -> Result:
+    """The result whose numbers `stiction reproduce` wrote there."""
+    found = json.loads(Path(path).read_text(encoding="utf-8"), object_hook=_frozen)
+    for plot in found["plots"]:
+        plot["lines"] = tuple(Line(**line) for line in plot["lines"])
+    kinds = {"tables": Table, "plots": Plot, "pictures": Picture, "claims": Claim}
+    for name, kind in kinds.items():
+        found[name] = tuple(kind(**one) for one in found[name])
+    return Result(**found)
+
+
+def _frozen(one: dict[str, Any]) -> dict[str, Any]:
+    """A dictionary whose lists, and lists in them, are tuples."""
+
+    def freeze(value: Any) -> Any:
+        return tuple(freeze(item) for item in value) if isinstance(value, list) else value
+
+    return {key: freeze(value) for key, value in one.items()}
+
+
 def machine() -> dict[str, str]:
     """Processor, system and versions of what was used."""
-    found = {
-        "processor": _processor(),
-        "cores": str(os.cpu_count()),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": sys.version.split()[0],
-    }
-    for package in PACKAGES:
+    found = machine_of_a_run()
+    for package in PEERS:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
-            if package == "stiction":
-                from stiction import __version__
-
-                found[package] = __version__
+            continue
     return found
 
 
@@ -121,15 +157,12 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+def fit(name: str, sizes: Sequence[float], values: Sequence[float]) -> Line:
+    """The power law through the points, as a line from the least to the largest size."""
+    slope, level = np.polyfit(np.log(sizes), np.log(values), 1)
+    ends = (float(min(sizes)), float(max(sizes)))
+    on_line = tuple(float(np.exp(level + slope * np.log(size))) for size in ends)
+    return Line(f"{name}, n^{slope:.1f}", ends, on_line, kin=name)
 
 
 def _plain(value: Any) -> Any:

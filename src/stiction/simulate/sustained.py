@@ -24,6 +24,7 @@ what the rows can agree on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -36,13 +37,12 @@ from stiction.contact.baraff import ATTEMPTS, ROUNDS, Baraff
 from stiction.contact.baraff_driving import solve_driving
 from stiction.contact.certificate import Certificate, from_table
 from stiction.contact.cones import Cones, build_cones, to_impulses
-from stiction.contact.frictionless import Frictionless, solve_arrays
+from stiction.contact.frictionless import Answer, Frictionless
 from stiction.contact.grading import Entry, Law, grade
-from stiction.contact.lemke_rows import solve_arrays_by_lemke
 from stiction.contact.model import ContactModel
 from stiction.contact.no_slip import NoSlip
 from stiction.contact.scales import measure
-from stiction.contact.viscous import Solver, Viscous
+from stiction.contact.viscous import Viscous
 from stiction.kernels.compile import kernel
 from stiction.simulate.snapping import NEAR, snap_tangents
 from stiction.status import Code
@@ -65,7 +65,7 @@ class Friction(NamedTuple):
 
     kind: Kind
     viscosity: float  # [N s/m]
-    solver: Solver  # for normal forces, without dry friction
+    solve: Callable[[Arrays], tuple[Array, Answer]]  # accelerations, without dry friction
     static: Array | None  # coefficients in the place of the model's
     dynamic: Array | None
 
@@ -105,17 +105,20 @@ class Forces(NamedTuple):
 
 def friction_of(contact: ContactModel) -> Friction:
     """How a contact model is treated at the acceleration level."""
+    plain = Viscous(0.0).solve_loads
     if isinstance(contact, Viscous):
-        return Friction(Kind.SMOOTH, float(contact.coefficient or 0.0), contact.solver, None, None)
+        return Friction(
+            Kind.SMOOTH, float(contact.coefficient or 0.0), contact.solve_loads, None, None
+        )
     if isinstance(contact, Frictionless):
-        return Friction(Kind.SMOOTH, 0.0, "ppm", None, None)
+        return Friction(Kind.SMOOTH, 0.0, plain, None, None)
     if isinstance(contact, NoSlip):
-        return Friction(Kind.HOLD, 0.0, "ppm", None, None)
+        return Friction(Kind.HOLD, 0.0, plain, None, None)
     if isinstance(contact, Baraff):
         static = None if contact.static is None else np.asarray(contact.static, np.float64)
         dynamic = None if contact.dynamic is None else np.asarray(contact.dynamic, np.float64)
-        return Friction(Kind.DRY, 0.0, "ppm", static, dynamic)
-    return Friction(Kind.DRY, 0.0, "ppm", None, None)
+        return Friction(Kind.DRY, 0.0, plain, static, dynamic)
+    return Friction(Kind.DRY, 0.0, plain, None, None)
 
 
 def solve_sustained(law: Friction, loads: Loads) -> tuple[Forces, Arrays] | None:
@@ -161,11 +164,7 @@ def _arrays(law: Friction, loads: Loads) -> Arrays:
 def _pivot(law: Friction, loads: Loads, arrays: Arrays) -> Forces | None:
     """By Drumwright's algorithm, or Lemke's."""
     nh, ne = len(loads.normal), len(loads.joint)
-    if law.solver == "lemke":
-        acceleration, answer = solve_arrays_by_lemke(arrays, 1.0)
-    else:
-        none = np.zeros(nh, np.int8)
-        acceleration, answer = solve_arrays(arrays, 1.0, none, np.empty(0, np.int8))
+    acceleration, answer = law.solve(arrays)
     if answer.code != Code.SOLVED:
         return None
     tangent = np.zeros((nh, 2))
