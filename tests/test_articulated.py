@@ -16,6 +16,9 @@ import stiction
 from stiction import InvalidInput, articulated
 from stiction.articulated.order import order_of_assembly
 
+# Two workers would compile the same kernels at once.
+pytestmark = pytest.mark.xdist_group("articulated")
+
 AGREE = 1e-9
 AXES = np.eye(3)
 HINGE, SLIDE = mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE

@@ -9,6 +9,9 @@ from stiction import scenes
 from stiction.contact.block_problem import to_problem
 from stiction.simulate import assembled, simulator
 
+# Two workers would compile the same kernels at once.
+pytestmark = pytest.mark.xdist_group("articulated")
+
 # A floating tree with limits, dry friction, damping, a spinning and rolling contact, an elliptic
 # cone, a planar arm with a servo, a soft and a stiff loop, and a damped tendon across joints.
 MIXED = """

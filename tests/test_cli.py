@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import terminal
 
 import stiction
 from stiction import cli
@@ -163,8 +164,7 @@ def test_help_needs_none_of_the_heavy_packages():
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child process on Windows")
 def test_ctrl_c_in_a_process_of_its_own_keeps_the_results(tmp_path):
-    command = [sys.executable, "-m", "stiction", "run", "pinch", "--time", "1e4", "--out", "out"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = terminal.start("run", "pinch", "--time", "1e4", "--out", "out")
     deadline = time.monotonic() + 300
     while not (tmp_path / "out").exists() and process.poll() is None:
         assert time.monotonic() < deadline

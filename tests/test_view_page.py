@@ -3,12 +3,11 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+import terminal
 from visitor import until, visitor
 
 from stiction import cli, scenes
@@ -175,8 +174,7 @@ def test_the_command_refuses_what_cannot_be(tmp_path, capsys):
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child process on Windows")
 def test_ctrl_c_closes_the_page_without_a_word_of_python():
     pytest.importorskip("mjviser", reason="the extra `view` is not installed")
-    command = [sys.executable, "-m", "stiction", "view", "pinch", "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = terminal.start("view", "pinch", "--port", "0")
     line = process.stdout.readline()
     port = int(line.split("http://127.0.0.1:")[1].split()[0])
     socket.create_connection(("127.0.0.1", port), timeout=60).close()
