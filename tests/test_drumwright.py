@@ -427,6 +427,40 @@ def test_bounds_that_contradict_each_other_are_a_status_and_not_a_number(model):
     assert not solution.certificate.passed
 
 
+def feet_on_facets(seed, tilt):
+    """A body on two feet, each on two facets whose normals differ by about `tilt`."""
+    rng = np.random.default_rng(seed)
+    normal, tangent = [], []
+    for _ in range(2):
+        place = rng.normal(0.0, 0.2, 3)
+        for _ in range(2):
+            up = np.array([*(tilt * rng.normal(size=2)), 1.0])
+            up /= np.linalg.norm(up)
+            first = np.cross(up, [0.3, 1.0, 0.1])
+            first /= np.linalg.norm(first)
+            along = np.array([up, first, np.cross(up, first)])
+            rows = np.hstack([along, np.cross(place, along)])
+            normal.append(rows[0])
+            tangent.append(rows[1:])
+    return ContactProblem(
+        mass=np.diag([2.0, 2.0, 2.0, 0.02, 0.03, 0.04]),
+        velocity=rng.normal(0.0, 1.0, 6) * [1, 1, 1, 3, 3, 3],
+        force=[0.0, 0.0, -20.0, 0.0, 0.0, 0.0],
+        dt=1e-3,
+        normal=normal,
+        tangent=tangent,
+        friction=100.0,
+    )
+
+
+@pytest.mark.parametrize("tilt", [1e-4, 1e-7, 1e-8, 1e-9])
+def test_feet_on_facets_that_are_nearly_in_one_plane_hold(tilt):
+    found = [NoSlip().solve(feet_on_facets(seed, tilt)) for seed in range(40)]
+    assert all(solution.certificate.passed for solution in found)
+    again = [solution for solution in found if "orthonormal" in solution.rungs]
+    assert (len(again) > 0) == (tilt <= 1e-8)
+
+
 def test_no_slip_cannot_be_pushed_out_of_a_hole():
     arrays = peg(16, np.random.default_rng(8))
     assert NoSlip().solve(scaled(arrays).problem()).status is Status.SOLVED

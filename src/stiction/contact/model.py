@@ -41,6 +41,9 @@ class ContactModel:
     law: ClassVar[LawName]
     facets: int | None = None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
     ) -> ContactSolution:

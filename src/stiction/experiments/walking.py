@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -198,9 +197,9 @@ class Walker:
 
 
 def readable(message: str) -> str:
-    """What went wrong and where, without the advice that follows, nor addresses of objects."""
+    """What went wrong and where, without the advice that follows."""
     first, _, _ = message.removeprefix("error: ").partition(". The state is as before")
-    return re.sub(r"<[\w.]*\.(\w+) object at 0x[0-9a-f]+>", r"\1", first) + "."
+    return f"{first}."
 
 
 def walk_together(walkers: Sequence[Walker], progress: Callable[[float], None]) -> None:
