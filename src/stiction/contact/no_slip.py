@@ -38,7 +38,7 @@ from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.kernels.compile import kernel
 
-NEXT_TO_NOTHING = (1e-4, 1e-9)
+NEXT_TO_NOTHING = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)
 """Singular values of unit rows below which a direction is left out, tried in turn: the more is left
 out, the smaller the impulses, as long as the certificate passes."""
 
