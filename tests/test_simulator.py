@@ -22,6 +22,7 @@ from stiction import (
     StictionError,
     TimeStepping,
     Viscous,
+    scenes,
 )
 from stiction.contact.model import Impulses
 
@@ -1002,6 +1003,49 @@ def test_every_contact_model_has_its_own_law(contact, expected):
     report = stiction.Simulator(model, contact).step(data)
     assert data.qvel[0] == pytest.approx(expected, rel=1e-8, abs=1e-9)
     assert report.certificate.worst <= 1e-6
+
+
+# --- what touches ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("contact", [NoSlip(), Viscous(1000.0)], ids=lambda value: value.law)
+def test_a_foot_that_stands_still_touches_though_its_path_is_curved(contact):
+    # Its path leaves the ground by some 1e-7 m in a step; as a contact ahead it would slide.
+    model, data, controller = scenes.load("quadruped", friction=100.0)
+    sim = stiction.Simulator(model, contact)
+    for _ in range(1000):
+        controller(model, data)
+        sim.step(data)
+        assert data.qpos[2] > 0.28
+    assert data.qpos[0] > 0.03
+    assert sim.statistics.worst <= 1e-6
+
+
+VALLEY = """
+<mujoco>
+  <option timestep=".002"/>
+  <asset><hfield name="valley" nrow="2" ncol="3" size="1 1 .5 .1" elevation="1 0 1 1 0 1"/></asset>
+  <worldbody>
+    <geom type="hfield" hfield="valley"/>
+    <body pos="0 .2 .1118033988749895"><freejoint/><geom size=".1" mass="1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_a_ball_on_two_slopes_is_held_and_can_be_lifted():
+    model, data = load(VALLEY)
+    sim = stiction.Simulator(model, NoSlip())
+    report = sim.step(data, 50)
+    assert np.abs(data.qvel).max() < 1e-9
+    assert [c.mode for c in report.contacts] == [Mode.STICK, Mode.STICK]
+    data.xfrc_applied[1, :3] = [2.0, 0.0, 0.0]
+    sim.step(data, 50)
+    assert np.abs(data.qvel).max() < 1e-9
+    data.xfrc_applied[1, :3] = [0.0, 0.0, 2 * G]
+    sim.step(data, 50)
+    # One step goes along the normal of the slope that holds it.
+    assert data.qvel[2] == pytest.approx(50 * 0.002 * G, rel=0.01)
 
 
 # --- what is refused -------------------------------------------------------------------------

@@ -32,6 +32,7 @@ _CONTACT_SIZE = size_of("mjContact")
 _DIST = offset("mjContact", "dist")
 _POS = offset("mjContact", "pos")
 _FRICTION = offset("mjContact", "friction")
+_FRAME = offset("mjContact", "frame")
 _DIM = offset("mjContact", "dim")
 _GEOM = offset("mjContact", "geom")
 _ADDRESS = offset("mjContact", "efc_address")
@@ -241,10 +242,10 @@ def count_blocks(d, rigid):
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
+def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, key, place):
     """Fills the blocks and what identifies them; returns how many.
 
-    viscosity [N s/m]; gaps up to `touch` [m] count as none.
+    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`.
     """
     ne, nf, nl = integer(d + _NE), integer(d + _NF), integer(d + _NL)
     nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
@@ -320,7 +321,7 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
                     b.value[entry + r * width + k] = J[adr[e + r] + k]
         gap = number(contact + _DIST)
         place[count, Place.GAP] = gap
-        data[count, Datum.BOUND] = -gap / dt if gap > touch else 0.0
+        data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
         if dim > 1:
             if friction[0] > LEAST_FRICTION:
                 data[count, Datum.SLIDE] = friction[0]
@@ -350,6 +351,18 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, key, place):
         key[count, Key.ROW] = e
         count += 1
     return count
+
+
+@kernel
+def read_normals(d, count, key):
+    """(count, 3) normals of the blocks that are contacts between geoms, from the first to the
+    second; of others zero."""
+    out = np.zeros((count, 3))
+    contacts = pointer(d + _CONTACT)
+    for i in range(count):
+        if key[i, Key.INDEX] >= 0:
+            out[i] = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 3)
+    return out
 
 
 @kernel

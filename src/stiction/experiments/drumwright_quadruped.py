@@ -17,7 +17,7 @@ from stiction.experiments.result import (
     verdict,
 )
 from stiction.experiments.viscous_ways import BothWays
-from stiction.experiments.walking import FRICTION, Standing, Timed, Walker, walk_together
+from stiction.experiments.walking import FRICTION, Timed, Walker, walk_together
 from stiction.simulate import EventDriven
 
 SLIPPERY, ROUGH = 0.1, 1000.0
@@ -31,7 +31,7 @@ STEPPED, SHELL_STEPPED = "no-slip, time steps", "Drumwright-Shell, time steps"
 CIRCLE, PLAIN, EXACT = "Drumwright-Shell, circle", "NoSlip, compiled", "exact cone, compiled"
 VISCOUS, WALKS = f"viscous {SLIPPERY:g}, event-driven", f"viscous {ROUGH:g}, event-driven"
 IMPLICIT, SMOOTH = f"viscous {ROUGH:g}, compiled", "no-slip, event-driven, Runge-Kutta"
-OURS = (NO_SLIP, STEPPED, SMOOTH, EXACT, WALKS)
+OURS = (NO_SLIP, STEPPED, SMOOTH, EXACT, PLAIN, WALKS, IMPLICIT)
 """Which must walk, and without a failure."""
 
 SAMPLES = 500
@@ -47,9 +47,9 @@ def measure(seconds: float, quick: bool, progress: Progress) -> Result:
     """As `run`, for so long."""
     symplectic, smooth = EventDriven(integrator="symplectic"), EventDriven(integrator="rk4")
     walkers = [
-        Walker(NO_SLIP, Standing(), seconds, stepper=symplectic),
+        Walker(NO_SLIP, Timed(NoSlip()), seconds, stepper=symplectic),
         Walker(SHELL, Timed(DrumwrightShell(8)), seconds, stepper=symplectic),
-        Walker(STEPPED, Standing(), seconds),
+        Walker(STEPPED, Timed(NoSlip()), seconds),
         Walker(SHELL_STEPPED, Timed(DrumwrightShell(8)), seconds),
         # Its augmented Lagrangian takes longest; a part of the way is enough.
         Walker(CIRCLE, Timed(DrumwrightShell()), 0.2 * seconds),
@@ -154,8 +154,7 @@ def _no_slip(by_name: dict[str, Walker]) -> Table:
         "Table II: time of Drumwright-Shell over that of no-slip, symplectic Euler, 1 ms",
         ("", "his", "ours"),
         tuple(rows),
-        "Drumwright-Shell has eight facets unless it says circle. Choosing which contacts hold "
-        "tangentially is not counted.",
+        "Drumwright-Shell has eight facets unless it says circle.",
     )
 
 
@@ -254,16 +253,8 @@ def _claims(by_name: dict[str, Walker]) -> tuple[Claim, ...]:
 
 
 def _notes(by_name: dict[str, Walker]) -> tuple[str, ...]:
-    plain, slippery = by_name[PLAIN], by_name[VISCOUS]
+    slippery = by_name[VISCOUS]
     notes = []
-    if plain.end != "walked":
-        notes.append(
-            f"stiction.NoSlip as it comes does not walk in time steps: it {plain.end} after "
-            f"{plain.steps} steps. A standing foot leaves the ground by 1e-7 m in a step, and the "
-            "model lets a contact with a gap slide; two facets under one foot glue it. The rows "
-            "named no-slip hold contacts within 10 um and give one tangent plane to a point; under "
-            "Runge-Kutta the model is as it comes."
-        )
     if slippery.end != "walked":
         notes.append(
             f"With viscous friction of {SLIPPERY:g} N s/m a foot that pushes with 10 N would slip "

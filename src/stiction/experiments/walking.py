@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from stiction import scenes
-from stiction.contact import ContactModel, ContactProblem, ContactSolution, NoSlip
+from stiction.contact import ContactModel, ContactProblem, ContactSolution
 from stiction.contact.certificate import LawName
 from stiction.contact.solution import Mode
 from stiction.errors import StictionError
-from stiction.experiments.problems import changed
 from stiction.experiments.result import COMPILING, clock
 from stiction.experiments.viscous_ways import BothWays
 from stiction.record.comparison import tuned
 from stiction.simulate import EventDriven, Simulator, TimeStepping
 
-Array = NDArray[np.float64]
-
 FRICTION = 100.0
 FALLEN = 0.2  # m, height of the trunk; it walks at 0.3
-REACH = 1e-5  # m, gap of a contact that still holds, and counts as one
-SAME = 0.05
-"""Share of a contact's rows outside the span of another's below which both are one point."""
+REACH = 1e-5  # m, gap of a contact that counts as one
 
 
 class Timed(ContactModel):
@@ -37,8 +30,6 @@ class Timed(ContactModel):
         self.law: LawName = inner.law  # type: ignore[misc]
         self.seconds: list[float] = []
         """Of solves."""
-        self.overhead = 0.0
-        """What a subclass spends beside them [s]."""
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
@@ -48,50 +39,6 @@ class Timed(ContactModel):
         found = self.inner.solve(problem)
         self.seconds.append(clock() - began)
         return found
-
-
-class Standing(Timed):
-    """The no-slip model on feet that walk.
-
-    In a time step a foot that stands leaves the ground by some 1e-7 m, since its path is curved,
-    and `NoSlip` takes a gap for a contact yet to come, which may slide. Here contacts within REACH
-    hold. And a foot that meets two facets of the terrain would be glued to it, as the tangents of
-    both span all directions: of contacts in one point only the nearest has tangents.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(NoSlip())
-
-    def solve(
-        self, problem: ContactProblem, start: ContactSolution | None = None
-    ) -> ContactSolution:
-        """The no-slip solution; its tangential impulses include those of held contacts."""
-        entered = clock()
-        friction = np.where(_first_of_each_point(problem), problem.friction, 0.0)
-        held = (friction > 0.0) & (problem.bound < 0.0) & (problem.bound > -REACH / problem.dt)
-        friction[held] = 0.0
-        rows = np.concatenate([problem.joint, problem.tangent[held].reshape(-1, problem.nv)])
-        still = np.zeros(2 * int(held.sum()))
-        target = np.concatenate([problem.joint_target, still])
-        now = changed(problem, friction=friction, joint=rows, joint_target=target)
-        self.overhead += clock() - entered
-        found = super().solve(now)
-        tangent = found.tangent.copy()
-        tangent[held] = found.joint[problem.nj :].reshape(-1, 2)
-        return replace(found, tangent=tangent, joint=found.joint[: problem.nj])
-
-
-def _first_of_each_point(problem: ContactProblem) -> NDArray[np.bool_]:
-    """(nc,) False for a contact in the same point of the same bodies as a nearer one."""
-    rows = np.concatenate([problem.normal[:, None], problem.tangent], axis=1)
-    kept: list[Array] = []
-    first = np.zeros(problem.nc, np.bool_)
-    for i in np.argsort(-problem.bound, kind="stable"):
-        size = SAME * np.linalg.norm(rows[i])
-        if all(np.linalg.norm(rows[i] - (rows[i] @ span) @ span.T) >= size for span in kept):
-            kept.append(np.linalg.qr(rows[i].T)[0])
-            first[i] = True
-    return first
 
 
 class Walker:
@@ -157,7 +104,7 @@ class Walker:
     @property
     def per_step(self) -> float:
         """Mean time of a step, control included [s]."""
-        extra = self.contact.overhead if isinstance(self.contact, Timed | BothWays) else 0.0
+        extra = self.contact.overhead if isinstance(self.contact, BothWays) else 0.0
         return (self.seconds - extra) / max(self.steps, 1)
 
     @property

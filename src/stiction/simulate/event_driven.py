@@ -53,8 +53,8 @@ from stiction.simulate.impact import Hypothesis, impact_model, impact_problem, s
 from stiction.simulate.impact_time import NOTHING, Verdict, first_event
 from stiction.simulate.phases import Held, Impasse, Moved, Phase, State
 from stiction.simulate.report import Report
-from stiction.simulate.sustained import Kind, certify_sustained
-from stiction.simulate.trajectories import Motion
+from stiction.simulate.sustained import Kind
+from stiction.simulate.trajectories import ACCEPT, Motion
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -68,9 +68,6 @@ PATIENCE = 5
 
 PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
-
-ACCEPT = 1e-6
-"""Certificate that an impact or a velocity-level solve must pass."""
 
 SLIPS = 1e3
 """Slip, in units of the speeds that are none, above which contacts that may not slip get an
@@ -341,7 +338,7 @@ class EventEngine:
         except Impasse:
             self._rungs.append("no finite force")
         if held is not None and (seen.nc or len(seen.joint) or len(seen.dry)):
-            self._grade(certify_sustained(motion.law, held.loads, held.arrays, held.forces))
+            self._grade(held.certificate)
         forces = event_output.acting(phase, held)
         source = self._own.source
         event_output.write(motion, phase, forces, source.opt.cone, self._start + self.dt)

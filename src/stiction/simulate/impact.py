@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from stiction.bridge.distances import Snapshot
 from stiction.contact.frictionless import Frictionless
 from stiction.contact.model import ContactModel
-from stiction.contact.no_slip import NoSlip
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
 from stiction.contact.viscous import Viscous
@@ -54,7 +53,7 @@ def impact_model(contact: ContactModel) -> ContactModel:
 def tangents_for(model: ContactModel, seen: Snapshot, contacts: Indices) -> Array:
     """(n, 2, nv) tangents of those contacts, as the model takes them."""
     tangent = seen.tangent[contacts]
-    if isinstance(model, NoSlip):
+    if model.law == "no-slip":
         return snap_tangents(seen.mass, seen.joint, tangent, seen.friction[contacts], NEAR)
     return tangent
 

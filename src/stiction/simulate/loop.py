@@ -42,10 +42,12 @@ from stiction.bridge.rows import (
     hide_ahead,
     hide_limits,
     read_mass,
+    read_normals,
     read_rows,
     show_limits,
     write_forces,
 )
+from stiction.bridge.shared_points import hold_once
 from stiction.contact.block_grading import Judge, grade_blocks, read_modes, set_scales
 from stiction.contact.blocks import (
     ROWS,
@@ -130,6 +132,10 @@ class Config(NamedTuple):
     tolerance: float
     touch: float
     """Gap that counts as none [m]."""
+    near: float
+    """The same of contacts, where the law asks what touches [m]."""
+    once: bool
+    """Whether only the nearest of contacts in one point has friction."""
     slack: float
     """Overlap that is left alone [m]."""
     shallow: float
@@ -294,7 +300,15 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
     steady_spin(m, d, b, step.free, (step.small, step.six, step.rate, step.x, step.block))
     if not config.rigid:
         fold_equalities(m, d, b)
-    count = read_rows(m, d, b, config.rigid, config.viscosity, config.touch, step.key, step.place)
+    count = read_rows(
+        m, d, b, config.rigid, config.viscosity, config.touch, config.near, step.key, step.place
+    )
+    if config.once:
+        place = step.place[:count]
+        hold_once(
+            m, step.key[:count], place[:, Place.X : Place.Z + 1], read_normals(d, count, step.key),
+            place[:, Place.GAP], b.data[:count, Datum.SLIDE],
+        )  # fmt: skip
     step.counts[Count.BLOCKS] = count
     for j in range(nv):
         for k in range(b.first[j], j + 1):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.distances import Snapshot
-from stiction.contact.arrays import Arrays
+from stiction.contact.certificate import Certificate
 from stiction.simulate.sustained import Forces, Loads
 
 Array = NDArray[np.float64]
@@ -47,11 +47,11 @@ class Phase(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The forces at the start of a phase, and the problem that they solve."""
+    """The forces at the start of a phase, and what they carry."""
 
     forces: Forces
     loads: Loads
-    arrays: Arrays
+    certificate: Certificate
 
 
 class Moved(NamedTuple):

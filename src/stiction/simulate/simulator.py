@@ -154,6 +154,11 @@ class Simulator:
         if self.delassus == "assembly":
             law = None
         size = self._own.size
+        near = SLACK * size
+        if self.contact.law in ("no-slip", "viscous"):
+            # They act on what touches, and a foot that stands leaves the ground a little in each
+            # step, since its path is curved. What would fall back in a step touches.
+            near = max(near, 0.5 * float(np.linalg.norm(opt.gravity)) * opt.timestep**2)
         self._config = Config(
             np.int64(-1 if law is None else law),
             np.int64(facets),
@@ -166,6 +171,8 @@ class Simulator:
             float(getattr(self.contact, "coefficient", None) or 0.0),
             RESIDUAL,
             SLACK * size,
+            near,
+            self.contact.law == "no-slip",
             SLACK * size if getattr(self.stepper, "push_out", True) else np.inf,
             SHALLOW * size,
         )

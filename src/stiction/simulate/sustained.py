@@ -40,7 +40,6 @@ from stiction.contact.cones import Cones, build_cones, to_impulses
 from stiction.contact.frictionless import Answer, Frictionless
 from stiction.contact.grading import Entry, Law, grade
 from stiction.contact.model import ContactModel
-from stiction.contact.no_slip import NoSlip
 from stiction.contact.scales import measure
 from stiction.contact.viscous import Viscous
 from stiction.kernels.compile import kernel
@@ -112,7 +111,7 @@ def friction_of(contact: ContactModel) -> Friction:
         )
     if isinstance(contact, Frictionless):
         return Friction(Kind.SMOOTH, 0.0, plain, None, None)
-    if isinstance(contact, NoSlip):
+    if contact.law == "no-slip":
         return Friction(Kind.HOLD, 0.0, plain, None, None)
     if isinstance(contact, Baraff):
         static = None if contact.static is None else np.asarray(contact.static, np.float64)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.distances import Snapshot, Surveyor, closing_bound, match, row_speeds
+from stiction.bridge.shared_points import hold_once
 from stiction.contact.model import ContactModel
 from stiction.contact.problem import ContactProblem
 from stiction.contact.solution import ContactSolution
@@ -22,13 +23,22 @@ from stiction.simulate.held_rows import held_rows, held_spins
 from stiction.simulate.impact import tangents_for
 from stiction.simulate.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.rotations import unroll
-from stiction.simulate.sustained import Kind, Loads, friction_of, solve_sustained
+from stiction.simulate.sustained import (
+    Kind,
+    Loads,
+    certify_sustained,
+    friction_of,
+    solve_sustained,
+)
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 Check = Callable[[ContactProblem, ContactSolution, Snapshot, Indices, str], None]
 """Raises for a solution at those contacts that its certificate does not pass."""
+
+ACCEPT = 1e-6
+"""Certificate that forces, an impact or a velocity-level solve must pass."""
 
 STILL = 1e-3
 """Share of the tolerance that a contact at rest may move in a step: speeds below it are none."""
@@ -95,8 +105,13 @@ class Motion:
 
     def look(self, state: State, ahead: bool = True) -> Snapshot:
         """What is seen at a state; ahead as in `Surveyor.survey`."""
-        self.shown = self.survey.survey(self.data, *state, ahead)
-        return self.shown
+        seen = self.survey.survey(self.data, *state, ahead)
+        if self.law.kind is Kind.HOLD:
+            hold_once(
+                self.model._address, seen.pair, seen.point, seen.axis, seen.gap, seen.friction
+            )
+        self.shown = seen
+        return seen
 
     def moved(self, state: State, by: Array) -> Array:
         """qpos after a displacement (nv,) in exponential coordinates."""
@@ -137,13 +152,17 @@ class Motion:
     # Forces
 
     def hold(self, phase: Phase) -> Held:
-        """Forces at the start of a phase; Impasse if there are none."""
+        """Forces at the start of a phase; Impasse if there are none that pass their certificate."""
         loads = self._loads(phase, phase.state, phase.seen, phase.held)
         found = solve_sustained(self.law, loads)
         if found is None:
             raise Impasse
-        self.pivots += found[0].steps
-        return Held(found[0], loads, found[1])
+        forces, arrays = found
+        self.pivots += forces.steps
+        certificate = certify_sustained(self.law, loads, arrays, forces)
+        if not certificate.worst <= ACCEPT:
+            raise Impasse
+        return Held(forces, loads, certificate)
 
     def rests(self, phase: Phase, held: Held) -> bool:
         """Whether nothing will move within a step by more than rounding."""
