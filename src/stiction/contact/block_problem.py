@@ -68,12 +68,11 @@ def dense_rows(b: Blocks, count: int, dt: float) -> dict[str, Any]:
 
 def box_rows(head: np.ndarray) -> list[tuple[int, int]]:
     """(block, row) of each box row of the problem, in order."""
-    found = []
-    for i, line in enumerate(head):
-        if line[Head.KIND] == Kind.BOX:
-            found.append((i, 0))
-        elif line[Head.KIND] == Kind.CONTACT:
-            found.extend((i, r) for r in range(3, int(line[Head.ROWS])))
+    kind, rows = head[:, Head.KIND], head[:, Head.ROWS]
+    boxes = kind == Kind.BOX
+    found: list[tuple[int, int]] = []
+    for i in np.flatnonzero(boxes | ((kind == Kind.CONTACT) & (rows > 3))):
+        found.extend((int(i), r) for r in ([0] if boxes[i] else range(3, int(rows[i]))))
     return found
 
 
