@@ -208,7 +208,7 @@ class Baraff(ContactModel):
             np.zeros(units, np.bool_),
             np.zeros((units, 2)),
             *before,
-            _limit(cones),
+            driving.step_limit(problem.nc, units),
             ROUNDS,
             ATTEMPTS,
         )
@@ -217,11 +217,6 @@ class Baraff(ContactModel):
             theta, phi = np.zeros(problem.nc), np.zeros((units, 2))
         normal, tangent, joint, box = to_impulses(problem.whitened, cones, joints, theta, phi)
         return Impulses(normal, tangent, joint, box, status, steps, ("driving",))
-
-
-def _limit(cones: Cones) -> int:
-    """Steps that one attempt may take; successful ones take some four per contact."""
-    return 200 + 50 * (len(cones.normal) + len(cones.mu))
 
 
 def _sliding(tangents: Array, velocity: Array, mask: ArrayLike | None) -> tuple[Array, Mask]:
@@ -254,7 +249,7 @@ def _accelerations(
         np.ascontiguousarray(slides[cones.parent]),
         np.ascontiguousarray(-direction[cones.parent]),
         *NOTHING,
-        _limit(cones),
+        driving.step_limit(problem.nc, len(cones.mu)),
         ROUNDS,
         ATTEMPTS,
     )

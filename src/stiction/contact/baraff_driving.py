@@ -41,7 +41,7 @@ from stiction.contact.baraff_sets import (
     unit_fault,
 )
 from stiction.contact.cones import Cones
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 from stiction.status import Code
 
 RAYS = 3
@@ -50,6 +50,12 @@ RAYS = 3
 
 NEWTON = 20
 """Newton steps at most; the directions are right after some five, or the sets are wrong."""
+
+
+@leaf
+def step_limit(contacts, units):
+    """Steps that one attempt may take; successful ones take some four per contact."""
+    return 200 + 50 * (contacts + units)
 
 
 @kernel

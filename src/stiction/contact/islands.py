@@ -28,11 +28,21 @@ class Island(NamedTuple):
 
 
 @kernel
-def _root(parent: Indices, i: int) -> int:
+def root(parent: Indices, i: int) -> int:
+    """Representative of the set of i; shortens the way to it."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
     return i
+
+
+@kernel
+def merge(parent: Indices, i: int, j: int) -> None:
+    """Joins the sets of i and j. The smaller index is the root: labels do not depend on the
+    order of rows."""
+    a = root(parent, i)
+    b = root(parent, j)
+    parent[max(a, b)] = min(a, b)
 
 
 @kernel
@@ -42,10 +52,7 @@ def _merge_row(parent: Indices, row: Array, first: int) -> int:
         if row[j] != 0.0:
             if first < 0:
                 first = j
-            a = _root(parent, first)
-            b = _root(parent, j)
-            # The smaller index is the root: labels do not depend on the order of rows.
-            parent[max(a, b)] = min(a, b)
+            merge(parent, first, j)
     return first
 
 
@@ -63,9 +70,7 @@ def label_rows(
     for i in range(nv):
         for j in range(i):
             if mass[i, j] != 0.0:
-                a = _root(parent, i)
-                b = _root(parent, j)
-                parent[max(a, b)] = min(a, b)
+                merge(parent, i, j)
     labels = np.empty(nc + nj + nb, np.int64)
     for i in range(nc):
         first = _merge_row(parent, normal[i], -1)
@@ -85,9 +90,9 @@ def label_rows(
             labels[nc + nj + i] = labels[box_contact[i]]
     for i in range(labels.shape[0]):
         if labels[i] >= 0:
-            labels[i] = _root(parent, labels[i])
+            labels[i] = root(parent, labels[i])
     for j in range(nv):
-        parent[j] = _root(parent, j)
+        parent[j] = root(parent, j)
     return labels, parent
 
 
@@ -99,11 +104,9 @@ def label_blocks(delassus: Array, dimension: int) -> Indices:
     for i in range(delassus.shape[0]):
         for j in range(i):
             if delassus[i, j] != 0.0:
-                a = _root(parent, i // dimension)
-                b = _root(parent, j // dimension)
-                parent[max(a, b)] = min(a, b)
+                merge(parent, i // dimension, j // dimension)
     for i in range(nc):
-        parent[i] = _root(parent, i)
+        parent[i] = root(parent, i)
     return parent
 
 

@@ -326,7 +326,7 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
 
 
 @kernel
-def _settle(v, sigma):
+def settle(v, sigma):
     """Takes away speeds that are rounding: what stands still does so exactly."""
     for j in range(v.shape[0]):
         if abs(v[j]) < STANDSTILL * sigma[j]:
@@ -514,7 +514,7 @@ def run(m, d, nstep, solved, config: Config, address):
                 ) = solve_blocks(
                     b, counts[Count.BLOCKS], config.law, config.facets, step.v_free, base, warm
                 )
-                _settle(base.v, judge.sigma)
+                settle(base.v, judge.sigma)
                 time[Stage.SOLVE] += ticks() - begun
                 missed = AHEAD * travel_past_limits(m, d, base.v, config.touch)
                 if missed <= extra:

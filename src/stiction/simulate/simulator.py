@@ -1,8 +1,9 @@
 """`Simulator`: where `mujoco.mj_step(model, data)` stood, contact that sticks.
 
-A call runs compiled steps (`loop.py`) until they are done or one cannot be taken. A step whose
-certificate the compiled solver did not pass is handed to the contact model's own ladder of
-solvers, with the same problem as arrays, and finished with what that finds.
+A call runs compiled steps (`loop.py`) until they are done or one cannot be taken. `Baraff`'s are
+solved by a kernel of its own in between (`driven.py`). A step whose certificate the compiled
+solver did not pass is handed to the contact model's own ladder of solvers, with the same problem
+as arrays, and finished with what that finds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from stiction.bridge import validation
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
+from stiction.contact.baraff import Baraff
 from stiction.contact.block_problem import put_solution, to_problem
 from stiction.contact.certificate import Certificate
 from stiction.contact.coulomb import Coulomb
@@ -36,6 +38,7 @@ from stiction.contact.solution import ContactSolution
 from stiction.contact.viscous import Viscous
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.assembled import Assembled
+from stiction.simulate.driven import drive
 from stiction.simulate.event_driven import EventDriven, EventEngine
 from stiction.simulate.loop import Config, Stop, run
 from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
@@ -48,8 +51,8 @@ Delassus = Literal["auto", "assembly", "factorized"]
 Equality = Literal["soft", "rigid"]
 OnFailure = Literal["raise", "frictionless"]
 
-WARM, NEWTON = ("warm start",), ("warm start", "newton")
-"""Rungs of the compiled solver: the last step's impulses as a start, and none."""
+WARM, NEWTON, DRIVING = ("warm start",), ("warm start", "newton"), ("warm start", "driving")
+"""Rungs of the compiled solvers: the last step's impulses as a start, and none."""
 
 SLACK = 1e-8
 """Gap or overlap that counts as none, over the size of what moves: below it lies what rounding
@@ -65,7 +68,7 @@ class Simulator:
     model       its options are followed as they change; after other edits call `refresh`. It is
                 never written to.
     contact     `Coulomb()` (default; mu from the model), `Coulomb(facets=d)`, `NoSlip()`,
-                `Viscous(...)`, `Frictionless()`, or any other contact model
+                `Viscous(...)`, `Frictionless()`, `Baraff()`, or any other contact model
     stepper     `TimeStepping()` (default), or `EventDriven(...)`: events between smooth motion, for
                 which equality constraints are rigid, and `data` is left evaluated after the step
     equality    "soft": equality constraints are as soft as the model says; "rigid": exact
@@ -75,7 +78,8 @@ class Simulator:
                 (benchmarks/delassus_routes.py). Compiled steps solve for velocities and need
                 neither
     on_failure  "raise" `SolveFailed`, or go on "frictionless" for that step, flagged in its report
-    warm_start  whether the last step's impulses are tried first; the answer is the same
+    warm_start  whether the last step's impulses are tried first; the answer is the same, but for
+                `Baraff()` where redundant contacts leave several
     tolerance   certificate that a step must pass once every solver has been tried; the compiled
                 solver's answer is taken if it passes 1e-8
     failures    directory into which the problem of a failed solve is saved
@@ -134,6 +138,8 @@ class Simulator:
             return
         # No step: what is not compiled yet is, here and not in the first step's time.
         run(self._own.address, 0, 0, False, self._config, self._work.address)
+        if self._drives:
+            drive(False, RESIDUAL, self._work.address)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -151,8 +157,10 @@ class Simulator:
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
         law, facets = compiled_law(self.contact)
+        drives = isinstance(self.contact, Baraff) and self.contact.static is None
         if self.delassus == "assembly":
-            law = None
+            law, drives = None, False
+        self._drives, self._compiled = drives, Law.COULOMB if drives else law
         size = self._own.size
         near = SLACK * size
         if self.contact.law in ("no-slip", "viscous"):
@@ -246,6 +254,8 @@ class Simulator:
             taken = int(work.step.counts[Count.DONE])
             if taken and solution is not None:
                 self._rungs[solution.rungs[-1]] += 1
+            elif taken and self._drives and work.step.counts[Count.ATTEMPTS] > 0:
+                self._rungs[DRIVING[-1]] += 1
             left -= taken
             if left == 0:
                 self._elapsed += elapsed
@@ -253,7 +263,10 @@ class Simulator:
                 return self._report(data, solution if taken == 1 else None, elapsed)
             solved, solution = stop == Stop.UNSOLVED, None
             if solved:
-                solution = self._climb(data)
+                began = perf_counter()
+                driven = self._drives and drive(self.warm_start, RESIDUAL, work.address)
+                elapsed += perf_counter() - began
+                solution = None if driven else self._climb(data)
             else:
                 self._resolve(Stop(stop), data)
 
@@ -299,7 +312,7 @@ class Simulator:
 
         solution = solve(self.contact)
         if not solution.certificate.worst <= self.tolerance:
-            if self._config.law >= 0 and work.step.figure[Figure.WORST] <= self.tolerance:
+            if self._compiled is not None and work.step.figure[Figure.WORST] <= self.tolerance:
                 return None
             failed = solution
             if self.on_failure == "frictionless":
@@ -343,14 +356,16 @@ class Simulator:
         self, data: mujoco.MjData, solution: ContactSolution | None, elapsed: float
     ) -> Report:
         work, step = self._work, self._work.step
+        cold = DRIVING if self._drives else NEWTON
         if solution is not None:
-            rungs = ("newton", *solution.rungs) if self._config.law >= 0 else solution.rungs
+            rungs = solution.rungs if self._compiled is None else (cold[-1], *solution.rungs)
             verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
-            rungs = WARM if step.counts[Count.ATTEMPTS] <= 0 else NEWTON
+            rungs = WARM if step.counts[Count.ATTEMPTS] <= 0 else cold
             table = work.judge.table
             copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
-            verdict = (Law(int(self._config.law)), copied)
+            assert self._compiled is not None, "other answers come as solutions"
+            verdict = (self._compiled, copied)
         return Report(
             self.model,
             data.time,

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from stiction.contact import whitening
 from stiction.contact.arrays import Arrays, Scales, Whitened
 from stiction.contact.baraff import ATTEMPTS, ROUNDS, Baraff
-from stiction.contact.baraff_driving import solve_driving
+from stiction.contact.baraff_driving import solve_driving, step_limit
 from stiction.contact.certificate import Certificate, from_table
 from stiction.contact.cones import Cones, build_cones, to_impulses
 from stiction.contact.frictionless import Answer, Frictionless
@@ -231,7 +231,7 @@ def drive(
     white, upper, last, _ = whiten(arrays, drift)
     cones, joints = build_cones(white, arrays)
     fixed, along = fix_units(cones, sliding, direction, turning)
-    limit = 200 + 50 * (cones.normal.shape[0] + fixed.shape[0])
+    limit = step_limit(cones.normal.shape[0], fixed.shape[0])
     theta, phi, code, steps, _ = solve_driving(
         cones, fixed, along, np.empty(0), np.empty((0, 2)), limit, ROUNDS, ATTEMPTS
     )
