@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 
 import mujoco
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from stiction import scenes
 from stiction.contact import Baraff, ContactModel, ContactProblem, ContactSolution, Coulomb
 from stiction.contact.certificate import LawName
-from stiction.errors import StictionError
+from stiction.errors import SolveFailed, StictionError
 from stiction.experiments.problems import changed
 from stiction.experiments.result import COMPILING, clock
 from stiction.record.comparison import tuned
 from stiction.simulate import Simulator
+from stiction.simulate.report import Statistics
 from stiction.status import Status
 
 Array = NDArray[np.float64]
@@ -25,33 +27,26 @@ FRAME = 1.0 / 25.0  # s, a picture of an interactive simulation
 DYNAMIC = 0.8  # of the static friction, while sliding
 TOUCHING = 1e-9  # m/s, of a bound that counts as none
 STROKE = 0.05  # m, that the rack rises on a stroke
-EXACT, RIGID, BARAFF = "exact cone", "exact cone, rigid joints", "Baraff"
+EVERY = 20  # steps of Baraff's method to one look at forces and accelerations
+EXACT, RIGID = "exact cone", "exact cone, rigid joints"
+BARAFF, COLD = "Baraff", "Baraff, no warm start"
 
 
-class WithBaraff(ContactModel):
-    """Coulomb's law by Baraff's method; where it stops short, by ours, counted.
-
-    On one problem in `every` it also computes forces and accelerations of the contacts that touch,
-    with static and dynamic friction.
-    """
+class Sustained(ContactModel):
+    """Coulomb's law by the exact cone; beside it, forces and accelerations by Baraff's method of
+    the contacts that touch, with static and dynamic friction, counted."""
 
     law: LawName = "coulomb"  # type: ignore[misc]
 
-    def __init__(self, every: int) -> None:
-        self._every, self._seen = every, 0
-        self.steps: Counter[Status] = Counter()
+    def __init__(self) -> None:
         self.forces: Counter[Status] = Counter()
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
     ) -> ContactSolution:
-        """A solution of the problem, by one of the two."""
-        if self._seen % self._every == 0:
-            self._accelerations(problem)
-        self._seen += 1
-        solution = Baraff().solve(problem)
-        self.steps[solution.status] += 1
-        return solution if solution.status is Status.SOLVED else Coulomb().solve(problem)
+        """The exact cone's solution."""
+        self._accelerations(problem)
+        return Coulomb().solve(problem)
 
     def _accelerations(self, problem: ContactProblem) -> None:
         """Sustained contact: what touches and does not part, joint limits included."""
@@ -71,6 +66,43 @@ class WithBaraff(ContactModel):
             now.mass, now.velocity, now.force, now.normal, now.tangent, sliding=slip > 1e-6
         )
         self.forces[result.status] += 1
+
+
+class Method:
+    """Baraff's method in a run: a step at which it stops short is taken by the exact cone."""
+
+    def __init__(self, model: mujoco.MjModel, warm_start: bool) -> None:
+        self.steps: Counter[Status] = Counter()
+        self._own = Simulator(model, Baraff(), warm_start=warm_start)
+        self._other = Simulator(model, Coulomb())
+        self._sustained = Sustained()
+        self._look = Simulator(model, self._sustained)
+        self._copy = mujoco.MjData(model)
+
+    @property
+    def statistics(self) -> Statistics:
+        """Of the steps that it took itself."""
+        return self._own.statistics
+
+    @property
+    def forces(self) -> Counter[Status]:
+        """How the forces that `look` computed ended."""
+        return self._sustained.forces
+
+    def step(self, data: mujoco.MjData) -> None:
+        """One step, counted by how it ended."""
+        try:
+            self._own.step(data)
+            self.steps[Status.SOLVED] += 1
+        except SolveFailed as failed:
+            self.steps[failed.status] += 1
+            self._other.step(data)
+
+    def look(self, data: mujoco.MjData) -> None:
+        """Forces and accelerations in the state of `data`, which is left as it is."""
+        mujoco.mj_copyData(self._copy, self._look.model, data)
+        with suppress(SolveFailed):  # the exact cone's, on a copy
+            self._look.step(self._copy)
 
 
 @dataclass
@@ -105,16 +137,17 @@ WATCHED = {"block-feeder": ("ram", 0), "jack": ("rack", 2)}
 """Body and axis that is plotted."""
 
 
-def simulate(scene: str, kind: str, seconds: float) -> tuple[Ran, WithBaraff | None]:
+def simulate(scene: str, kind: str, seconds: float) -> tuple[Ran, Method | None]:
     """One mechanism for so long; the method, where it is Baraff's."""
     model, data, controller = scenes.load(scene)
-    method = WithBaraff(20) if kind == BARAFF else None
-    simulator = None
+    method = None
+    simulator: Simulator | Method | None = None
     if kind == "MuJoCo, tuned":
         model = tuned(model, 20)
+    elif kind in (BARAFF, COLD):
+        simulator = method = Method(model, kind == BARAFF)
     elif kind != "MuJoCo":
-        rigid = kind == RIGID
-        simulator = Simulator(model, method or Coulomb(), equality="rigid" if rigid else "soft")
+        simulator = Simulator(model, Coulomb(), equality="rigid" if kind == RIGID else "soft")
     name, axis = WATCHED[scene]
     body = model.body(name).id
     times: list[float] = []
@@ -139,6 +172,8 @@ def simulate(scene: str, kind: str, seconds: float) -> tuple[Ran, WithBaraff | N
         spent += took if took < COMPILING else 0.0
         times.append(data.time)
         heights.append(float(data.xpos[body, axis]))
+        if method is not None and kind == BARAFF and len(times) % EVERY == 1:
+            method.look(data)
     steps = len(times)
     statistics = None if simulator is None else simulator.statistics
     return (
