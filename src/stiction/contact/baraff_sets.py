@@ -29,7 +29,7 @@ import numpy as np
 
 from stiction.contact.cones import Cones
 from stiction.kernels.compile import kernel
-from stiction.kernels.dense import dot
+from stiction.kernels.dense import dot, row_dot, rows_dot
 
 OPEN, CLAMPED, SEPARATING = 0, 1, 2
 STICK, SLIP, HALF, IDLE, FIXED = 1, 2, 3, 4, 5
@@ -40,6 +40,10 @@ DEPENDENT = 1e-7
 """Remainder of a unit row, after projection on those held, below which it is not held. Rounding
 leaves 1e-16; a mass ratio of 10^6 leaves 1e-3. Lower, and a nearly dependent row takes forces
 of its inverse."""
+
+CANCELLED = 0.7
+"""Remainder of a row after projection, of its length, above which rounding in it is that of the row
+and once is enough."""
 
 BROKEN = 1e-10
 """Violation of a condition, of the load, beyond which it has to be established."""
@@ -119,14 +123,14 @@ def new_work(p: Cones):
 
 @kernel
 def _project_out(basis, rank, row):
-    """Takes the first `rank` vectors of the orthonormal basis out of `row`, twice: once leaves
-    rounding of the row in it."""
-    for _ in range(2):
-        for k in range(rank):
-            along = dot(basis[k], row)
-            if along != 0.0:
-                for c in range(row.shape[0]):
-                    row[c] -= along * basis[k, c]
+    """Takes the first `rank` vectors of the orthonormal basis out of `row`; returns the length of
+    what remains."""
+    for k in range(rank):
+        along = row_dot(basis, k, row)
+        if along != 0.0:
+            for c in range(row.shape[0]):
+                row[c] -= along * basis[k, c]
+    return np.sqrt(dot(row, row))
 
 
 @kernel
@@ -164,10 +168,11 @@ def unit_fault(p: Cones, s: Sets, u):
 def _across(p: Cones, v, free_n, free_t, a, slip):
     """a and slip that belong to v."""
     for i in range(a.shape[0]):
-        a[i] = free_n[i] + dot(p.normal[i], v)
+        a[i] = free_n[i] + row_dot(p.normal, i, v)
+    rows = p.rows.reshape((2 * slip.shape[0], v.shape[0]))
     for u in range(slip.shape[0]):
-        slip[u, 0] = free_t[u, 0] + dot(p.rows[u, 0], v)
-        slip[u, 1] = free_t[u, 1] + dot(p.rows[u, 1], v)
+        slip[u, 0] = free_t[u, 0] + row_dot(rows, 2 * u, v)
+        slip[u, 1] = free_t[u, 1] + row_dot(rows, 2 * u + 1, v)
 
 
 @kernel
@@ -227,9 +232,12 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
         return k, rank
     spare = w.basis[rank]
     spare[:] = row
-    _project_out(w.basis, rank, spare)
-    rest = np.sqrt(dot(spare, spare))
-    if not rest > DEPENDENT * max(1.0, np.sqrt(dot(row, row))):
+    before = np.sqrt(dot(row, row))
+    rest = _project_out(w.basis, rank, spare)
+    # Once leaves rounding of the row in it, which counts where little remains.
+    if DEPENDENT < rest < CANCELLED * before:
+        rest = _project_out(w.basis, rank, spare)
+    if not rest > DEPENDENT * max(1.0, before):
         return k, rank
     for c in range(row.shape[0]):
         spare[c] /= rest
@@ -243,22 +251,17 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
 
 
 @kernel
-def _gather(p: Cones, s: Sets, w: Work, curved):
+def _gather(p: Cones, s: Sets, w: Work):
     """Lists the rows to be held; returns their number.
 
-    A dependent row is left out: it is held by the others, and its force stays as it is. With
-    `curved`, directions of SLIP may turn: the row across it, whose diagonal gains slip over
-    radius.
+    A dependent row is left out: it is held by the others, and its force stays as it is.
     """
     n = s.theta.shape[0]
     k = 0
     rank = 0
     for i in range(n):
         if s.normal[i] == CLAMPED:
-            before = k
             k, rank = _hold(w, k, rank, p.normal[i], i, 0.0, 0.0)
-            if k > before:
-                _column(p, s, i, w.cols[before])
     for u in range(s.unit.shape[0]):
         if s.unit[u] == STICK:
             k, rank = _hold(w, k, rank, p.rows[u, 0], n + u, 1.0, 0.0)
@@ -268,8 +271,14 @@ def _gather(p: Cones, s: Sets, w: Work, curved):
             w.driven[:] = 0.0
             _add_unit(p, u, s.along[u, 0], s.along[u, 1], w.driven)
             k, rank = _hold(w, k, rank, w.driven, n + u, s.along[u, 0], s.along[u, 1])
-    if not curved:
-        return k
+    return k
+
+
+@kernel
+def _gather_turning(p: Cones, s: Sets, w: Work, k):
+    """Appends to the k rows held one across each SLIP, whose direction may turn, and whose diagonal
+    gains slip over radius; returns their number."""
+    n = s.theta.shape[0]
     for u in range(s.unit.shape[0]):
         if s.unit[u] != SLIP or not radius(p, s, u) > STILL:
             continue
@@ -288,11 +297,15 @@ def _gather(p: Cones, s: Sets, w: Work, curved):
 
 
 @kernel
-def _fill(w: Work, k):
-    """G of the held rows."""
+def _fill(p: Cones, s: Sets, w: Work, k):
+    """Columns and G of the k rows listed."""
+    n, r = p.normal.shape
+    for i in range(k):
+        if w.name[i] < n:
+            _column(p, s, w.name[i], w.cols[i])
     for i in range(k):
         for j in range(k):
-            w.matrix[i, j] = dot(w.rows[i], w.cols[j])
+            w.matrix[i, j] = rows_dot(w.rows, i, w.cols, j, r)
         w.matrix[i, i] += w.extra[i]
 
 
@@ -329,8 +342,8 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
     """Fills the rates of all forces and velocities for a unit step of the driven force: of
     contact d's normal (g0 = +-1) or of unit d's friction along (g0, g1). False if singular."""
     n, r = p.normal.shape
-    k = _gather(p, s, w, False)
-    _fill(w, k)
+    k = _gather(p, s, w)
+    _fill(p, s, w, k)
     if kind == NORMAL:
         _column(p, s, d, w.driven)
         for c in range(r):
@@ -374,8 +387,9 @@ def refresh(p: Cones, s: Sets, w: Work, limit):
     largest residual of what is held."""
     n = s.theta.shape[0]
     worst = np.inf
+    held = _gather(p, s, w)
     for _ in range(limit):
-        k = _gather(p, s, w, True)
+        k = _gather_turning(p, s, w, held)
         size = 0.0
         for i in range(k):
             if w.name[i] < n:
@@ -387,7 +401,7 @@ def refresh(p: Cones, s: Sets, w: Work, limit):
         if size <= 1e-15 or (size <= 1e-12 and size >= 0.5 * worst):
             return size
         worst = size
-        _fill(w, k)
+        _fill(p, s, w, k)
         if not _eliminate(w.matrix, w.x, k):
             return size
         for i in range(k - 1, -1, -1):  # directions first: they turn by x over the old radius
