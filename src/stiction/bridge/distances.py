@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from stiction.bridge import layout, margins
 from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
+from stiction.bridge.terrain import Ground
 from stiction.errors import StictionError
 from stiction.kernels.compile import kernel
 
@@ -35,6 +36,9 @@ Indices = NDArray[np.int64]
 
 TILT = 1e-3
 """Sine of the angle by which the normals of a pair may be off before they are replaced."""
+
+TURN = 0.01
+"""Distance [m] that counts as much as a radian between axes, when contacts are matched."""
 
 PRECISE = 1e-10
 """Tolerance of MuJoCo's convex collisions [m]; its own default of 1e-6 is ours for overlap."""
@@ -118,6 +122,7 @@ class Surveyor:
         self._round = np.isin(model.geom_type, _ROUND)
         self._convex = np.isin(model.geom_type, _CONVEX)
         self._suspects = bool(self._round.any()) and int(self._convex.sum()) > 1
+        self._ground = Ground(model, tolerance)
 
     @staticmethod
     def count_full(data: mujoco.MjData) -> int:
@@ -128,7 +133,7 @@ class Surveyor:
     def place(self, data: mujoco.MjData, qpos: Array) -> None:
         """Kinematics, inertia, contacts and rows at qpos, within the margins as they are."""
         data.qpos[:] = qpos
-        if self._suspects:
+        if self._suspects or self._ground.present:
             mujoco.mj_fwdKinematics(self.model, data)
             self._constrain(data)
         else:
@@ -168,6 +173,8 @@ class Surveyor:
         mujoco.mj_makeM(model, data)
         mujoco.mj_factorM(model, data)
         mujoco.mj_collision(model, data)
+        if self._ground.present:
+            self._ground.relay(model, data)
         if self._suspects and data.ncon > 1:
             self.mend(data)
         mujoco.mj_makeConstraint(model, data)
@@ -202,9 +209,12 @@ class Surveyor:
 
 
 @kernel
-def match(pair: Indices, point: Array, pairs: Indices, points: Array) -> Indices:
-    """(n,) for each contact by its pair of geoms and its point, the nearest one of that pair among
-    others, or -1."""
+def match(
+    pair: Indices, point: Array, axis: Array, pairs: Indices, points: Array, axes: Array
+) -> Indices:
+    """(n,) for each contact by its pair of geoms, its point and its axis, the nearest one of that
+    pair among others, or -1. Axes tell apart what touches in one point, like a corner in a groove.
+    """
     found = np.full(pair.shape[0], -1)
     for i in range(pair.shape[0]):
         near = np.inf
@@ -213,6 +223,7 @@ def match(pair: Indices, point: Array, pairs: Indices, points: Array) -> Indices
                 far = 0.0
                 for k in range(3):
                     far += (points[j, k] - point[i, k]) ** 2
+                    far += (TURN * (axes[j, k] - axis[i, k])) ** 2
                 if far < near:
                     near = far
                     found[i] = j
@@ -291,13 +302,15 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
 
 
 @kernel
-def row_speeds(d: int, qvel: Array, pair: Indices, point: Array) -> tuple[Array, Array, Array]:
+def row_speeds(
+    d: int, qvel: Array, pair: Indices, point: Array, axis: Array
+) -> tuple[Array, Array, Array]:
     """(speeds (n, 3), distances (n,), joint speeds (ne,)) along the rows of the data at d, for the
     velocities qvel: of the contacts nearest to those given, by normal and tangents, and how far
     those are; inf where there is none."""
     nv = qvel.shape[0]
-    normal, tangent, _, _, _, points, _, pairs, _, _, joint, _, _, _, _, _, _ = read_rows(d, nv)
-    place = match(pair, point, pairs, points)
+    normal, tangent, _, _, _, points, axes, pairs, _, _, joint, _, _, _, _, _, _ = read_rows(d, nv)
+    place = match(pair, point, axis, pairs, points, axes)
     speed, far = np.zeros((place.shape[0], 3)), np.full(place.shape[0], np.inf)
     for i in range(place.shape[0]):
         j = place[i]

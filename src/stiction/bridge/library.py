@@ -54,3 +54,6 @@ euler: Any = types.ExternalFunction("mj_Euler", _two)
 integrate_pos: Any = types.ExternalFunction(
     "mj_integratePos", types.void(types.intp, types.intp, types.intp, types.double)
 )
+add_contact: Any = types.ExternalFunction(
+    "mj_addContact", types.intc(types.intp, types.intp, types.intp)
+)

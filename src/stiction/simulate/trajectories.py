@@ -207,11 +207,11 @@ class Motion:
         if fastest < SMALLEST or not len(at) + len(joint_rate):
             return rates, joint_rate
         ahead = NUDGE / fastest
-        pair, point = seen.pair[at], seen.point[at]
+        kept = _identity(seen, at)
         found = np.ones(len(at), np.bool_)
         for sign in (1.0, -1.0):
             self.survey.place(self._probe, self.moved(state, sign * ahead * v))
-            speed, far, joint = row_speeds(self._probe._address, v, pair, point)
+            speed, far, joint = row_speeds(self._probe._address, v, *kept)
             found &= far < JUMP
             rates += sign * speed
             joint_rate += sign * joint
@@ -240,12 +240,12 @@ class Motion:
         """Runge-Kutta of order four."""
         sliding = self._starting(phase, held)
         start, first = phase.state, held.forces.acceleration
-        pair, point = phase.seen.pair[phase.held], phase.seen.point[phase.held]
+        kept = _identity(phase.seen, phase.held)
 
         def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
             state = State(self.moved(start, turn), qvel, act)
             seen = self.look(state, ahead=False)
-            place = match(pair, point, seen.pair, seen.point)
+            place = match(*kept, seen.pair, seen.point, seen.axis)
             found = solve_sustained(self.law, self._loads(sliding, state, seen, place))
             if found is None:
                 raise Impasse
@@ -340,7 +340,7 @@ class Motion:
         """The state with what is seen there; `kept` are contacts that the motion respects."""
         seen = self.look(state)
         speed = seen.normal @ state.qvel
-        place = match(phase.seen.pair[kept], phase.seen.point[kept], seen.pair, seen.point)
+        place = match(*_identity(phase.seen, kept), seen.pair, seen.point, seen.axis)
         bound = self._bound(seen, speed, np.unique(place[place >= 0]))
         return Moved(h, state, seen, speed, bound, place)
 
@@ -349,6 +349,11 @@ class Motion:
         for k, low, high in self._ranges:
             act[k] = min(max(act[k], low), high)
         return act
+
+
+def _identity(seen: Snapshot, contacts: Indices) -> tuple[Indices, Array, Array]:
+    """What contacts are recognised by in another snapshot: pair, point and axis."""
+    return seen.pair[contacts], seen.point[contacts], seen.axis[contacts]
 
 
 def _activation_ranges(model: mujoco.MjModel) -> list[tuple[int, float, float]]:
