@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import stiction
+from stiction.bridge.distances import Surveyor
 from stiction.contact import Coulomb, NoSlip
 from stiction.simulate.event_driven import EventDriven, EventEngine
 
@@ -282,6 +283,105 @@ def test_round_things_land_and_roll_on_a_height_field_without_overlap(geom):
     assert data.ncon > 0
     assert deepest <= TOLERANCE
     assert rise < 1e-6
+
+
+FEATURED = {
+    "box": 'type="box" size=".05 .04 .03"',
+    "tent": 'type="mesh" mesh="tent"',
+    "coin": 'type="cylinder" size=".02 .002" condim="6"',
+    "capsule": 'type="capsule" size=".03 .06" condim="6"',
+}
+
+
+def above_field(geom, heights):
+    """A model of one body above a height field of cells of 7 cm, up to 3 cm high; mu = 0.5."""
+    rows, columns = heights.shape
+    return mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option><flag energy="enable"/></option><asset>
+        <hfield name="field" nrow="{rows}" ncol="{columns}" size=".4 .4 .03 .1"
+          elevation="{" ".join(f"{h:.4f}" for h in heights.ravel())}"/>
+        <mesh name="tent" vertex="-.06 -.05 -.03 .06 -.05 -.03 -.06 .05 -.03 .06 .05 -.03
+          -.06 0 .04 .06 0 .04"/></asset>
+        <worldbody><geom type="hfield" hfield="field" friction=".1"/><body pos="0 0 .15">
+        <freejoint/><geom {geom} friction=".5 .001 .001"/></body></worldbody></mujoco>"""
+    )
+
+
+def ground(bumpy):
+    """(12, 12) random heights, or level ones; from 0 to 1 in any case, as MuJoCo scales them."""
+    heights = np.random.default_rng(100).random((12, 12)) if bumpy else np.full((12, 12), 0.5)
+    heights[0, 0], heights[-1, -1] = 0.0, 1.0
+    return heights
+
+
+@pytest.mark.parametrize("bumpy", [False, True], ids=["flat", "bumpy"])
+@pytest.mark.parametrize(
+    ("shape", "seed"), [("box", 0), ("box", 1), ("tent", 0), ("coin", 0), ("capsule", 0)]
+)
+def test_things_dropped_on_a_height_field_come_to_rest_in_few_events(shape, seed, bumpy):
+    model = above_field(FEATURED[shape], ground(bumpy))
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(seed)
+    quat = rng.normal(size=4)
+    data.qpos[3:] = quat / np.linalg.norm(quat)
+    data.qvel[:] = rng.normal(size=6) * [0.3, 0.3, 0.3, 3, 3, 3]
+    engine = EventEngine(model, Coulomb(), EventDriven(dt=2e-3))
+    mujoco.mj_forward(model, data)
+    first = energy = data.energy.sum()
+    deepest = rise = worst = events = 0.0
+    while data.time < 2.0 and not (data.ncon and np.abs(data.qvel).max() < 1e-6):
+        report = engine.step(data)
+        deepest = max(deepest, *(-c.gap for c in report.contacts), 0.0)
+        rise, energy = max(rise, data.energy.sum() - energy), data.energy.sum()
+        worst, events = max(worst, report.certificate.worst), events + engine.events
+    assert data.time < 2.0
+    assert events < 600
+    assert deepest <= TOLERANCE
+    assert rise < 1e-5 * first
+    assert worst < 1e-6
+
+
+def test_a_box_slides_over_the_cells_of_a_level_field_as_over_a_plane():
+    model = above_field(FEATURED["box"], ground(bumpy=False))
+    data = mujoco.MjData(model)
+    data.qpos[:3] = [-0.1, 0.013, 0.045]
+    data.qvel[:2] = [0.9, 0.2]
+    engine = EventEngine(model, Coulomb(), EventDriven(dt=2e-3))
+    speed = np.hypot(0.9, 0.2)
+    events = 0
+    for _ in range(round(speed / (0.5 * GRAVITY) / engine.dt) + 5):
+        engine.step(data)
+        events += engine.events
+    # Without the field's edges, straight on for v^2 / 2 mu g, and one event: the stop.
+    travel = speed / (2.0 * 0.5 * GRAVITY)
+    np.testing.assert_allclose(data.qpos[0], -0.1 + 0.9 * travel, atol=1e-6)
+    np.testing.assert_allclose(data.qpos[1], 0.013 + 0.2 * travel, atol=1e-6)
+    np.testing.assert_allclose(data.qpos[3:], [1, 0, 0, 0], atol=1e-6)
+    assert np.abs(data.qvel).max() < 1e-9
+    assert events <= 3
+
+
+@pytest.mark.parametrize("shape", FEATURED)
+def test_gaps_to_a_height_field_are_the_distances_that_mujoco_finds(shape):
+    model = above_field(FEATURED[shape], ground(bumpy=True))
+    data, rng = mujoco.MjData(model), np.random.default_rng(7)
+    surveyor = Surveyor(model, 2e-3, TOLERANCE)
+    for wanted in np.geomspace(1e-7, 1e-3, 20):
+        quat = rng.normal(size=4)
+        data.qpos[:] = [*rng.uniform(-0.2, 0.2, 2), 0.15, *(quat / np.linalg.norm(quat))]
+        nearest = np.inf
+        for _ in range(100):
+            model.geom_margin[:], model.body_margin[:] = 5e-3, 5e-3
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_collision(model, data)
+            nearest = data.contact.dist.min(initial=5e-3)
+            if abs(nearest - wanted) < 1e-3 * wanted:
+                break
+            data.qpos[2] -= 0.9 * (nearest - wanted)
+        # A little speed gives a margin of 4 mm.
+        seen = surveyor.survey(data, data.qpos.copy(), np.r_[0, 0, -1.0, 0, 0, 0], np.zeros(0))
+        # A rim that crosses an edge is measured upright, and so too near by the gap's square.
+        assert seen.gap.min() == pytest.approx(nearest, abs=1e-11 + (shape == "coin") * wanted / 99)
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,18 @@
 
 MuJoCo's contacts within a margin carry the distance of the two geoms, and agree with
 `mj_geomDistance` to 1e-16 for every pair, planes and height fields included, at gaps from 1e-2 to
-1e-7 m. There are two exceptions (measured, MuJoCo 4.0):
+1e-7 m. There are three exceptions (measured, MuJoCo 4.0):
 
 - several contacts of one pair of convex geoms (cylinder, mesh, capsule on either) may have
   distances off by 1e-2 m and normals off by a radian. Where the nearest of them is not as near as
   `mj_geomDistance` says, or has another normal, that one witness takes their place
   (`Surveyor.mend`);
 - two boxes edge to edge at 1e-3 m seem up to 1e-5 m farther apart than they are; at 1e-5 m they
-  are exact. Bounds on the time of impact allow for it.
+  are exact. Bounds on the time of impact allow for it;
+- a height field has one contact per cell, which jumps about below a face, fifty at most, and some
+  with the sides of cells. Contacts of corners, edges and faces take their place (`terrain.py`).
 
-A pair of which MuJoCo sees one contact only has one here. So has each cell of a height field with a
-box, cylinder or mesh: a face that lies on it is carried by one corner after the other, in many
-small impacts.
+Another pair of which MuJoCo sees one contact only has one here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Corners, edges and faces of geoms that have some, in the geoms' own frames.
 
-A box and a mesh are convex polyhedra, a capsule an edge with a radius. The caps and rims of a
-cylinder follow from its size. Spheres and ellipsoids have none of these.
+A box and a mesh are convex polyhedra, a capsule an edge with a radius, and so is the side of a
+cylinder, whose caps and rims follow from its size. Spheres and ellipsoids have none of these.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Indices = NDArray[np.int64]
 class Hulls(NamedTuple):
     """Features of all geoms; those of geom g lie from start[g] to start[g + 1]."""
 
-    radius: Array  # (ngeom,) of a capsule, around its edge [m]
+    radius: Array  # (ngeom,) around the edge of a capsule or cylinder, its axis [m]
     corner_start: Indices
     corner: Array  # (n, 3) [m]
     edge_start: Indices
     edge: Array  # (n, 2, 3) ends [m]
-    inward: Array  # (n, 2, 3) unit vectors from the edge into its faces; zero for a capsule
+    inward: Array  # (n, 2, 3) unit vectors from the edge into its faces; zero for an axis
     face_start: Indices
     face: Array  # (n, 6) a point [m], the outward normal
     side_start: Indices  # (number of faces + 1,)
@@ -75,9 +75,10 @@ def _hull_of(model: mujoco.MjModel, geom: int) -> _Hull:
         return _polyhedron(corners, loops, normals)
     if kind == mujoco.mjtGeom.mjGEOM_MESH:
         return _polyhedron(*_mesh_faces(model, int(model.geom_dataid[geom])))
-    if kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+    if kind in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER):
         ends = np.array([[0.0, 0.0, -size[1]], [0.0, 0.0, size[1]]])
-        return _Hull(float(size[0]), list(ends), [ends], [np.zeros((2, 3))], [], [])
+        corners = list(ends) if kind == mujoco.mjtGeom.mjGEOM_CAPSULE else []
+        return _Hull(float(size[0]), corners, [ends], [np.zeros((2, 3))], [], [])
     return _Hull(0.0, [], [], [], [], [])
 
 
