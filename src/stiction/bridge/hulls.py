@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+CAPSULE, CYLINDER, BOX, MESH = (
+    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+    for name in ("CAPSULE", "CYLINDER", "BOX", "MESH")
+)
+
 
 class Hulls(NamedTuple):
     """Features of all geoms; those of geom g lie from start[g] to start[g + 1]."""
@@ -68,16 +73,16 @@ def _stack(parts: list[Array], *shape: int) -> Array:
 
 
 def _hull_of(model: mujoco.MjModel, geom: int) -> _Hull:
-    kind, size = model.geom_type[geom], model.geom_size[geom]
-    if kind == mujoco.mjtGeom.mjGEOM_BOX:
+    kind, size = int(model.geom_type[geom]), model.geom_size[geom]
+    if kind == BOX:
         corners = np.array(list(product((-1.0, 1.0), repeat=3))) * size
         loops, normals = _box_faces()
         return _polyhedron(corners, loops, normals)
-    if kind == mujoco.mjtGeom.mjGEOM_MESH:
+    if kind == MESH:
         return _polyhedron(*_mesh_faces(model, int(model.geom_dataid[geom])))
-    if kind in (mujoco.mjtGeom.mjGEOM_CAPSULE, mujoco.mjtGeom.mjGEOM_CYLINDER):
+    if kind in (CAPSULE, CYLINDER):
         ends = np.array([[0.0, 0.0, -size[1]], [0.0, 0.0, size[1]]])
-        corners = list(ends) if kind == mujoco.mjtGeom.mjGEOM_CAPSULE else []
+        corners = list(ends) if kind == CAPSULE else []
         return _Hull(float(size[0]), corners, [ends], [np.zeros((2, 3))], [], [])
     return _Hull(0.0, [], [], [], [], [])
 

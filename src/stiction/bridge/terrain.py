@@ -40,7 +40,7 @@ from stiction.bridge.field_features import (
 )
 from stiction.bridge.field_rims import put_caps, put_rims
 from stiction.bridge.height_field import Field, cells, covers, slopes
-from stiction.bridge.hulls import Hulls, build_hulls
+from stiction.bridge.hulls import BOX, CAPSULE, CYLINDER, MESH, Hulls, build_hulls
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
 
@@ -65,12 +65,6 @@ BESIDE = 1e-6
 
 SAME = 1e-5
 """Distance [m] up to which two of MuJoCo's contacts with like normals are one."""
-
-CYLINDER = int(mujoco.mjtGeom.mjGEOM_CYLINDER)
-_SHAPES = tuple(
-    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("CAPSULE", "CYLINDER", "BOX", "MESH")
-)
 
 # Kernels, typed by Numba and not here.
 integer: Any = layout.integer
@@ -108,7 +102,9 @@ class Ground:
 
     def __init__(self, model: mujoco.MjModel, tolerance: float) -> None:
         field = np.where(model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD, model.geom_dataid, -1)
-        shape = np.where(np.isin(model.geom_type, _SHAPES), model.geom_type, -1)
+        shape = np.where(
+            np.isin(model.geom_type, (CAPSULE, CYLINDER, BOX, MESH)), model.geom_type, -1
+        )
         self.present = bool((field >= 0).any() and (shape >= 0).any())
         self._tolerance = tolerance
         if not self.present:
