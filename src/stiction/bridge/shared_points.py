@@ -50,8 +50,8 @@ def hold_once(
 ) -> None:
     """Leaves friction (nc,) only to the nearest of the contacts of two geoms that are in one point.
 
-    m: address of the model; pair (nc, 2): geoms, or negative; contacts of a pair follow each
-    other. point and axis (nc, 3): position and normal, from the first geom to the second.
+    m: address of the model; pair (nc, 2): geoms, or negative. point and axis (nc, 3): position and
+    normal, from the first geom to the second.
     """
     centre = point.copy()  # of the ball that touches, where one does
     for i in range(pair.shape[0]):
@@ -66,9 +66,9 @@ def hold_once(
         for k in range(3):
             centre[i, k] += inward * axis[i, k]
         near = SAME * min(_extent(m, first), _extent(m, second))
-        for j in range(i - 1, -1, -1):
+        for j in range(i):
             if pair[j, 0] != first or pair[j, 1] != second:
-                break
+                continue
             if friction[i] == 0.0 or friction[j] == 0.0:
                 continue
             apart = 0.0
