@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction import lcp, scenes
-from stiction.contact import ContactModel, ContactProblem, ContactSolution
+from stiction.contact import ContactModel, ContactProblem, ContactSolution, Coulomb
 from stiction.errors import StictionError
 from stiction.experiments import textbook
 from stiction.experiments.problems import HighGain, Recorder, contact_lcp
@@ -244,3 +244,51 @@ def by_servos(scene: str, seconds: float, kind: str) -> Served:
     w, x, y, z = data.qpos[3:7]
     out.yaw = float(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
     return out
+
+
+@dataclass(frozen=True)
+class Study:
+    """A motion by the search, by the exact cone, and by servos under each of KINDS."""
+
+    by_search: Run
+    exact: Run
+    served: dict[str, Served]
+
+    @property
+    def ours(self) -> dict[str, Tally]:
+        """The solves that the two simulations went on with."""
+        return {
+            "search (the simulation's own)": self.by_search.own,
+            "exact cone (a simulation of its own)": self.exact.own,
+        }
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Frames, and what our solvers solved and failed at."""
+        tallies = (*self.ours.values(), self.by_search.tallies["search"])
+        failures = sum(tally.frames - tally.success for tally in tallies)
+        return {
+            "solves": sum(tally.frames for tally in self.ours.values()),
+            "failures": failures + bool(self.by_search.stopped) + bool(self.exact.stopped),
+            "frames": len(self.by_search.times),
+        }
+
+
+def study(
+    scene: str,
+    motion: Motion,
+    frames: int,
+    methods: dict[str, Method],
+    progress: Progress,
+    every: int,
+    shown: int,
+) -> Study:
+    """The motion in all ways; arguments as of `simulate`."""
+    contact = Coulomb(FACETS, "search")
+    by_search = simulate(
+        scene, motion, frames, methods, contact, progress, (0.0, 0.7), every, shown
+    )
+    exact = simulate(scene, motion, frames, {}, Coulomb(), progress, (0.7, 0.9))
+    progress(0.9, "MuJoCo on the same scene")
+    served = {kind: by_servos(scene, frames * STEP, kind) for kind in KINDS}
+    return Study(by_search, exact, served)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stiction.contact import Coulomb
 from stiction.experiments import humanoids
 from stiction.experiments.humanoids import Run, Tally
 from stiction.experiments.result import (
@@ -51,46 +50,30 @@ def run(quick: bool, progress: Progress) -> Result:
 
 def measure(frames: int, every: int, quick: bool, progress: Progress) -> Result:
     """As `run`, over so many frames; other methods get one in `every`."""
-    by_search = humanoids.simulate(
-        "humanoid", squat, frames, METHODS, Coulomb(8, "search"), progress, (0.0, 0.7), every,
-        LOWEST,
-    )  # fmt: skip
-    exact = humanoids.simulate("humanoid", squat, frames, {}, Coulomb(), progress, (0.7, 0.9))
-    progress(0.9, "MuJoCo on the same scene")
-    served = {
-        kind: humanoids.by_servos("humanoid", frames * humanoids.STEP, kind)
-        for kind in humanoids.KINDS
-    }
-    ours = {
-        "search (the simulation's own)": by_search.own,
-        "exact cone (a simulation of its own)": exact.own,
-    }
-    failures = sum(tally.frames - tally.success for tally in ours.values())
-    failures += by_search.tallies["search"].frames - by_search.tallies["search"].success
+    found = humanoids.study("humanoid", squat, frames, METHODS, progress, every, LOWEST)
+    by_search, exact = found.by_search, found.exact
     return Result(
         name="yamane-squat",
         title="Yamane and Nakamura: squat of a humanoid",
         paper="Yamane and Nakamura, A Numerically Robust LCP Solver, Table I and Figure 2",
         quick=quick,
         tables=(
-            _table(by_search, ours),
+            _table(by_search, found.ours),
             _contacts(by_search, exact),
             Table(
                 "The same squat by servos: farthest a foot moves, deepest a sole sinks",
                 ("simulator", "moved, um", "sunk, um"),
-                tuple((kind, 1e6 * one.moved, 1e6 * one.sunk) for kind, one in served.items()),
+                tuple(
+                    (kind, 1e6 * one.moved, 1e6 * one.sunk) for kind, one in found.served.items()
+                ),
             ),
         ),
         plots=(_forces(by_search, exact),),
         pictures=(Picture("The squat, halfway", "humanoid", tuple(by_search.qpos)),),
         claims=_claims(by_search),
         notes=_notes(by_search, exact),
-        counts={
-            "solves": sum(t.frames for t in ours.values()),
-            "failures": failures + bool(by_search.stopped) + bool(exact.stopped),
-            "frames": len(by_search.times),
-        },
-    )  # fmt: skip
+        counts=found.counts,
+    )
 
 
 def _table(by_search: Run, ours: dict[str, Tally]) -> Table:

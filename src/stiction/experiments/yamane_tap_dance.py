@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import degrees
 
-from stiction.contact import Coulomb
 from stiction.experiments import humanoids
 from stiction.experiments.humanoids import Run, Tally
 from stiction.experiments.result import (
@@ -40,32 +39,18 @@ def run(quick: bool, progress: Progress) -> Result:
 
 def measure(frames: int, every: int, quick: bool, progress: Progress) -> Result:
     """As `run`, over so many frames; other methods get one in `every`."""
-    by_search = humanoids.simulate(
-        "tap-dance", tap_dance, frames, METHODS, Coulomb(8, "search"), progress, (0.0, 0.7), every,
-        RAISED,
-    )  # fmt: skip
-    exact = humanoids.simulate("tap-dance", tap_dance, frames, {}, Coulomb(), progress, (0.7, 0.9))
-    progress(0.9, "MuJoCo on the same scene")
-    served = {
-        kind: humanoids.by_servos("tap-dance", frames * humanoids.STEP, kind)
-        for kind in humanoids.KINDS
-    }
-    ours = {
-        "search (the simulation's own)": by_search.own,
-        "exact cone (a simulation of its own)": exact.own,
-    }
-    search = by_search.tallies["search"]
-    failures = sum(t.frames - t.success for t in (*ours.values(), search))
+    found = humanoids.study("tap-dance", tap_dance, frames, METHODS, progress, every, RAISED)
+    by_search, exact = found.by_search, found.exact
     return Result(
         name="yamane-tap-dance",
         title="Yamane and Nakamura: tap dance of a humanoid",
         paper="Yamane and Nakamura, A Numerically Robust LCP Solver, Table II",
         quick=quick,
         tables=(
-            _table(by_search, ours),
-            _costs(by_search, ours),
+            _table(by_search, found.ours),
+            _costs(by_search, found.ours),
             _simulation(by_search, exact),
-            _served(served),
+            _served(found.served),
         ),
         plots=(
             Plot(
@@ -81,11 +66,7 @@ def measure(frames: int, every: int, quick: bool, progress: Progress) -> Result:
         pictures=(Picture("The dance, between two taps", "tap-dance", tuple(by_search.qpos)),),
         claims=_claims(by_search),
         notes=_notes(by_search, exact),
-        counts={
-            "solves": sum(t.frames for t in ours.values()),
-            "failures": failures + bool(by_search.stopped) + bool(exact.stopped),
-            "frames": len(by_search.times),
-        },
+        counts=found.counts,
     )
 
 
