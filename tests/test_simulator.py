@@ -1048,6 +1048,60 @@ def test_a_ball_on_two_slopes_is_held_and_can_be_lifted():
     assert data.qvel[2] == pytest.approx(50 * 0.002 * G, rel=0.01)
 
 
+FIELD = """
+<mujoco>
+  <asset>
+    <hfield name="field" nrow="12" ncol="12" size=".8 .8 .06 .1" elevation="{heights}"/>
+  </asset>
+  <worldbody>
+    <geom {ground} friction=".5"/>
+    <body pos="-.4 .013 {height}"><freejoint/>
+      <geom {shape} friction=".5 .001 .001" mass="1"/></body>
+  </worldbody>
+</mujoco>
+"""
+SLAB = 'type="box" size=".05 .04 .03"'
+
+
+def test_a_box_slides_over_the_cells_of_a_level_field_as_over_a_plane():
+    ends = []
+    for ground in ('type="plane" size="2 2 .1"', 'type="hfield" hfield="field"'):
+        model, data = load(
+            FIELD.format(heights=" ".join(["0"] * 144), ground=ground, height=0.03, shape=SLAB)
+        )
+        data.qvel[0] = 1.5
+        sim = stiction.Simulator(model)
+        sim.step(data, 400)
+        assert sim.statistics.overlap < 1e-9
+        ends.append(data.qpos.copy())
+    np.testing.assert_allclose(*ends, atol=1e-9)
+    assert ends[0][0] == pytest.approx(-0.4 + 1.5**2 / (2 * 0.5 * G), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        SLAB,
+        'type="cylinder" size=".02 .002" condim="6"',
+        'type="capsule" size=".03 .06" condim="6"',
+    ],
+    ids=["box", "coin", "capsule"],
+)
+@pytest.mark.parametrize("seed", range(2))
+def test_things_dropped_on_bumpy_ground_come_to_rest(shape, seed):
+    rng = np.random.default_rng(seed)
+    heights = " ".join(f"{h:.4f}" for h in rng.random(144))
+    ground = 'type="hfield" hfield="field"'
+    model, data = load(FIELD.format(heights=heights, ground=ground, height=0.2, shape=shape))
+    quat = rng.normal(size=4)
+    data.qpos[3:] = quat / np.linalg.norm(quat)
+    sim = stiction.Simulator(model)
+    sim.step(data, 1500)
+    assert np.abs(data.qvel).max() < 1e-6
+    assert data.qpos[2] > 0.0
+    assert sim.statistics.worst <= 1e-6
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 SERVO = """

@@ -133,7 +133,7 @@ class Surveyor:
     def place(self, data: mujoco.MjData, qpos: Array) -> None:
         """Kinematics, inertia, contacts and rows at qpos, within the margins as they are."""
         data.qpos[:] = qpos
-        if self._suspects or self._ground.present:
+        if self._suspects or self._ground.features is not None:
             mujoco.mj_fwdKinematics(self.model, data)
             self._constrain(data)
         else:
@@ -173,8 +173,7 @@ class Surveyor:
         mujoco.mj_makeM(model, data)
         mujoco.mj_factorM(model, data)
         mujoco.mj_collision(model, data)
-        if self._ground.present:
-            self._ground.relay(model, data)
+        self._ground.relay(model, data)
         if self._suspects and data.ncon > 1:
             self.mend(data)
         mujoco.mj_makeConstraint(model, data)

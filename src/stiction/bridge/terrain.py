@@ -98,19 +98,22 @@ class Terrain(NamedTuple):
 
 
 class Ground:
-    """The height fields of a model; `relay` replaces contacts with them."""
+    """The height fields of a model; `relay` replaces contacts with them.
+
+    features: what a kernel needs for that, or None where nothing with features can meet a field
+    """
+
+    features: tuple[Terrain, Hulls, float] | None = None
 
     def __init__(self, model: mujoco.MjModel, tolerance: float) -> None:
         field = np.where(model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD, model.geom_dataid, -1)
         shape = np.where(
             np.isin(model.geom_type, (CAPSULE, CYLINDER, BOX, MESH)), model.geom_type, -1
         )
-        self.present = bool((field >= 0).any() and (shape >= 0).any())
-        self._tolerance = tolerance
-        if not self.present:
+        if not ((field >= 0).any() and (shape >= 0).any()):
             return
         scale = np.repeat(model.hfield_size[:, 2], model.hfield_nrow * model.hfield_ncol)
-        self._terrain = Terrain(
+        terrain = Terrain(
             field.astype(np.int64),
             shape.astype(np.int64),
             model.geom_size.copy(),
@@ -120,12 +123,13 @@ class Ground:
             model.hfield_adr.astype(np.int64),
             model.hfield_data.astype(np.float64) * scale,
         )
-        self._hulls = build_hulls(model)
+        self.features = (terrain, build_hulls(model), tolerance)
 
     def relay(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Replaces the contacts with height fields; between `mj_collision` and
         `mj_makeConstraint`."""
-        relay(model._address, data._address, self._terrain, self._hulls, self._tolerance)
+        if self.features is not None:
+            relay(model._address, data._address, *self.features)
 
 
 @kernel

@@ -48,6 +48,7 @@ from stiction.bridge.rows import (
     write_forces,
 )
 from stiction.bridge.shared_points import hold_once
+from stiction.bridge.terrain import relay
 from stiction.contact.block_grading import Judge, grade_blocks, read_modes, set_scales
 from stiction.contact.blocks import (
     ROWS,
@@ -188,9 +189,9 @@ def _move(m, d):
 
 
 @kernel
-def _meet(m, d, config: Config, step: Step, extra):
+def _meet(m, d, config: Config, ground, step: Step, extra):
     """MuJoCo's collisions and constraint rows, with margins for this step; whether all found room.
-    extra: least margin of joints.
+    ground: `terrain.Ground.features`; extra: least margin of joints.
 
     Where contacts pull (adhesion), the forces before them are evaluated once more.
     """
@@ -203,6 +204,9 @@ def _meet(m, d, config: Config, step: Step, extra):
     set_margins(m, d, qvel, step.v_free, step.reach, extra)
     before = _full(d)
     mj.collide(m, d)
+    if ground is not None:
+        terrain, hulls, tolerance = ground
+        relay(m, d, terrain, hulls, tolerance)
     mj.make_constraint(m, d)
     if _full(d) != before:
         return False
@@ -462,11 +466,11 @@ def _count_step(step: Step):
 
 
 @kernel
-def _pose(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step, extra):
+def _pose(m, d, config: Config, ground, b: Blocks, base: Base, judge: Judge, step: Step, extra):
     """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
-    extra: see `_meet`."""
+    ground, extra: see `_meet`."""
     begun = ticks()
-    if not _meet(m, d, config, step, extra):
+    if not _meet(m, d, config, ground, step, extra):
         return Stop.ARENA
     now = ticks()
     step.ticks[Stage.COLLISION] += now - begun
@@ -480,9 +484,11 @@ def _pose(m, d, config: Config, b: Blocks, base: Base, judge: Judge, step: Step,
 
 
 @kernel
-def run(m, d, nstep, solved, config: Config, address):
+def run(m, d, nstep, solved, config: Config, ground, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
+    ground: `terrain.Ground.features`. With and without it this is compiled apart, so that only
+    those who have height fields wait for what they need.
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
@@ -499,7 +505,7 @@ def run(m, d, nstep, solved, config: Config, address):
             time[Stage.SMOOTH] += ticks() - begun
             extra = 0.0
             for _ in range(RETRIES):
-                stop = _pose(m, d, config, b, base, judge, step, extra)
+                stop = _pose(m, d, config, ground, b, base, judge, step, extra)
                 if stop != Stop.DONE:
                     return stop
                 begun = ticks()

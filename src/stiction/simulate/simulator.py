@@ -22,9 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
+from stiction.bridge.distances import PRECISE
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
+from stiction.bridge.terrain import Ground
 from stiction.contact.baraff import Baraff
 from stiction.contact.block_problem import put_solution, to_problem
 from stiction.contact.certificate import Certificate
@@ -57,6 +59,9 @@ WARM, NEWTON, DRIVING = ("warm start",), ("warm start", "newton"), ("warm start"
 SLACK = 1e-8
 """Gap or overlap that counts as none, over the size of what moves: below it lies what rounding
 and the collision routines leave."""
+
+LEVEL = 1e-7
+"""Difference of two gaps to a height field that is none, over the size of what moves."""
 
 SHALLOW = 0.05
 """Overlap that one step pushes out whole, over the size of what moves."""
@@ -128,6 +133,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
+        self._ground = Ground(self._own.model, LEVEL * self._own.size).features
         self._work = Workspace(model, 32, 2048)
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
@@ -137,7 +143,7 @@ class Simulator:
             self._engine = EventEngine(model, self.contact, self.stepper)
             return
         # No step: what is not compiled yet is, here and not in the first step's time.
-        run(self._own.address, 0, 0, False, self._config, self._work.address)
+        run(self._own.address, 0, 0, False, self._config, self._ground, self._work.address)
         if self._drives:
             drive(False, RESIDUAL, self._work.address)
 
@@ -150,6 +156,7 @@ class Simulator:
         """Takes over what was changed in the model since the simulator was made."""
         with self._lock:
             self._own.refresh()
+            self._ground = Ground(self._own.model, LEVEL * self._own.size).features
             self._configure()
             if self._engine is not None:
                 self._engine.refresh()
@@ -162,6 +169,8 @@ class Simulator:
             law, drives = None, False
         self._drives, self._compiled = drives, Law.COULOMB if drives else law
         size = self._own.size
+        if self._ground is not None:
+            opt.ccd_tolerance = min(opt.ccd_tolerance, PRECISE)
         near = SLACK * size
         if self.contact.law in ("no-slip", "viscous"):
             # They act on what touches, and a foot that stands leaves the ground a little in each
@@ -249,7 +258,10 @@ class Simulator:
             work = self._work
             work.step.counts[Count.DONE] = 0
             began = perf_counter()
-            stop = run(self._own.address, data._address, left, solved, self._config, work.address)
+            stop = run(
+                self._own.address, data._address, left, solved, self._config, self._ground,
+                work.address,
+            )  # fmt: skip
             elapsed += perf_counter() - began
             taken = int(work.step.counts[Count.DONE])
             if taken and solution is not None:
