@@ -1102,6 +1102,66 @@ def test_things_dropped_on_bumpy_ground_come_to_rest(shape, seed):
     assert sim.statistics.worst <= 1e-6
 
 
+TILES = "".join(
+    f'<geom type="box" size=".1 .5 .05" pos="{0.2 * i - 0.8} 0 -.05" friction=".5"/>'
+    for i in range(12)
+)
+PLANE = '<geom type="plane" size="2 2 .1" friction=".5"/>'
+
+
+def on_floor(floor, geom, x=-0.43):
+    """A model and data of a body of 1 kg that rests on a floor, its middle at x, 3 cm high."""
+    return load(f"""<mujoco><worldbody>{floor}<body pos="{x} .013 .03"><freejoint/>
+        <geom {geom} mass="1" friction=".5"/></body></worldbody></mujoco>""")
+
+
+@pytest.mark.parametrize(
+    ("geom", "velocity"),
+    [
+        (SLAB, [1.5, 0, 0, 0, 0, 0]),
+        ('type="cylinder" size=".05 .03"', [1.5, 0, 0, 0, 0, 0]),
+        ('size=".03"', [1.0, 0, 0, 0, 1 / 0.03, 0]),
+    ],
+    ids=["box", "cylinder", "ball"],
+)
+def test_seams_of_a_tiled_floor_are_not_felt(geom, velocity):
+    ends = []
+    for floor in (PLANE, TILES):
+        model, data = on_floor(floor, geom)
+        data.qvel[:] = velocity
+        stiction.Simulator(model).step(data, 400)
+        ends.append(data.qpos.copy())
+    np.testing.assert_allclose(*ends, atol=1e-9)
+
+
+def test_a_box_that_stands_at_a_seam_can_be_pushed_over_it():
+    model, data = on_floor(TILES, SLAB, x=-0.35)
+    sim = stiction.Simulator(model)
+    sim.step(data, 10)
+    data.xfrc_applied[1, 0] = 8.0
+    sim.step(data, 100)
+    assert data.qvel[0] == pytest.approx((8.0 - 0.5 * G) * 0.2, abs=1e-9)
+
+
+def test_a_step_in_the_floor_stops_a_box():
+    raised = TILES + '<geom type="box" size=".1 .5 .05" pos="-.1 0 -.04"/>'
+    model, data = on_floor(raised, SLAB)
+    data.qvel[0] = 2.0
+    stiction.Simulator(model).step(data, 200)
+    assert data.qpos[0] + 0.05 <= -0.2 + 1e-6
+
+
+@pytest.mark.parametrize("speed", [1.0, 20.0, 300.0])
+@pytest.mark.parametrize("geom", ['size=".02"', 'type="box" size=".02 .02 .02"'])
+def test_nothing_goes_through_a_thin_wall(geom, speed):
+    model, data = load(f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <geom type="box" size=".0005 1 1"/><body pos="-.3 0 0"><freejoint/><geom {geom}/></body>
+        </worldbody></mujoco>""")
+    data.qvel[:] = [speed, 0, 0, 0.3, 0.2, 0.5]
+    stiction.Simulator(model).step(data, round(1.0 / (0.002 * speed)) + 20)
+    assert data.qpos[0] < -0.02
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 SERVO = """

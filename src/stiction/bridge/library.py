@@ -57,3 +57,7 @@ integrate_pos: Any = types.ExternalFunction(
 add_contact: Any = types.ExternalFunction(
     "mj_addContact", types.intc(types.intp, types.intp, types.intp)
 )
+geom_distance: Any = types.ExternalFunction(
+    "mj_geomDistance",
+    types.double(types.intp, types.intp, types.intc, types.intc, types.double, types.intp),
+)

@@ -21,6 +21,7 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.clock import ticks
+from stiction.bridge.ghosts import exclude_ghosts
 from stiction.bridge.gyroscopic import steady_spin
 from stiction.bridge.layout import (
     flags,
@@ -207,6 +208,7 @@ def _meet(m, d, config: Config, ground, step: Step, extra):
     if ground is not None:
         terrain, hulls, tolerance = ground
         relay(m, d, terrain, hulls, tolerance)
+    exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)
     if _full(d) != before:
         return False

@@ -1,0 +1,184 @@
+"""Contacts ahead that are none: what the end of a step would show to have been passed by.
+
+A contact ahead enters a step by its gap along its normal. Two edges at one height, of a box that
+slides and of the next tile of the floor, are nearest along the floor, and by that normal the box
+would run into the tile; a ball would stumble over the edge. Where the present motion closes such a
+gap, the two geoms are moved as they move, to just behind where they should meet and on to the end
+of the step. If they do not overlap anywhere, the contact is left out. Where boxes or meshes touch
+by an edge, and are pushed but at rest, they are moved along the normal instead.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from stiction.bridge import library as mj
+from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
+from stiction.kernels.compile import kernel, leaf
+
+SHALLOW = 100.0
+"""Overlap that is none, in gaps that are none: what rests on a tile is not at its level exactly."""
+
+BEHIND = 1e5
+"""How far behind the place where geoms should meet they are looked at, in gaps that are none."""
+
+SAMPLES = 4
+"""Poses from there to the end of the step."""
+
+EDGE = 2
+"""Contacts of a pair that meets by an edge, at most."""
+
+_SIZE = size_of("mjContact")
+_DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
+    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "exclude")
+)
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_NBODY, _TYPE, _BODY, _ROOT = (
+    offset("mjModel", name) for name in ("nbody", "geom_type", "geom_bodyid", "body_rootid")
+)
+_NCON, _CONTACT, _CVEL, _COM, _XPOS, _XMAT = (
+    offset("mjData", name)
+    for name in ("ncon", "contact", "cvel", "subtree_com", "geom_xpos", "geom_xmat")
+)
+_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
+    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
+    for name in ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH")
+)
+
+
+@leaf
+def _kind(m, geom):
+    return integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+
+
+@leaf
+def _is_convex(kind):
+    return kind in (_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH)
+
+
+@leaf
+def _velocity(m, d, geom, speeds, at, w, v):
+    """Angular velocity w (3,) of a geom, and v (3,) of its point at; speeds (nbody, 6) as cvel."""
+    body = integers(pointer(m + _BODY) + 4 * geom, 1)[0]
+    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
+    com = numbers(pointer(d + _COM) + 24 * root, 3)
+    for k in range(3):
+        w[k] = speeds[body, k]
+    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
+    v[0] = speeds[body, 3] + w[1] * r2 - w[2] * r1
+    v[1] = speeds[body, 4] + w[2] * r0 - w[0] * r2
+    v[2] = speeds[body, 5] + w[0] * r1 - w[1] * r0
+
+
+@kernel
+def _approach(m, d, contact, speeds, work):
+    """How fast the geoms of a contact close its gap [m/s]; work (4, 3)."""
+    at, normal = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
+    geoms = integers(contact + _GEOM, 2)
+    _velocity(m, d, geoms[0], speeds, at, work[0], work[1])
+    _velocity(m, d, geoms[1], speeds, at, work[2], work[3])
+    total = 0.0
+    for k in range(3):
+        total += normal[k] * (work[1, k] - work[3, k])
+    return total
+
+
+@leaf
+def _turn(xmat, w, t):
+    """Turns the axes in xmat (9,) by the angle t |w| about w (3,)."""
+    speed = np.sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    if speed * t == 0.0:
+        return
+    x, y, z = w[0] / speed, w[1] / speed, w[2] / speed
+    s, c = np.sin(speed * t), np.cos(speed * t)
+    for k in range(3):
+        a, b, e = xmat[k], xmat[3 + k], xmat[6 + k]
+        along = (1.0 - c) * (x * a + y * b + z * e)
+        xmat[k] = c * a + s * (y * e - z * b) + along * x
+        xmat[3 + k] = c * b + s * (z * a - x * e) + along * y
+        xmat[6 + k] = c * e + s * (x * b - y * a) + along * z
+
+
+@kernel
+def _distance_after(m, d, first, second, t, speeds, reach):
+    """Distance of two geoms after the time t at those speeds, `reach` if it is more."""
+    poses = np.empty((2, 12))
+    w, v = np.empty(3), np.empty(3)
+    for side in range(2):
+        geom = first if side == 0 else second
+        xpos = numbers(pointer(d + _XPOS) + 24 * geom, 3)
+        xmat = numbers(pointer(d + _XMAT) + 72 * geom, 9)
+        poses[side, :3], poses[side, 3:] = xpos, xmat
+        _velocity(m, d, geom, speeds, xpos, w, v)
+        for k in range(3):
+            xpos[k] += t * v[k]
+        _turn(xmat, w, t)
+    found = mj.geom_distance(m, d, first, second, reach, 0)
+    for side in range(2):
+        geom = first if side == 0 else second
+        numbers(pointer(d + _XPOS) + 24 * geom, 3)[:] = poses[side, :3]
+        numbers(pointer(d + _XMAT) + 72 * geom, 9)[:] = poses[side, 3:]
+    return found
+
+
+@kernel
+def _distance_along(m, d, contact, by, reach):
+    """Distance of a contact's geoms after the second has moved by so much against the normal."""
+    geoms, normal = integers(contact + _GEOM, 2), numbers(contact + _FRAME, 3)
+    xpos = numbers(pointer(d + _XPOS) + 24 * geoms[1], 3)
+    for k in range(3):
+        xpos[k] -= by * normal[k]
+    found = mj.geom_distance(m, d, geoms[0], geoms[1], reach, 0)
+    for k in range(3):
+        xpos[k] += by * normal[k]
+    return found
+
+
+@kernel
+def _is_ghost(m, d, contact, count, now, free, touch, work):
+    """Whether the first of the `count` contacts of its pair is none; see the head."""
+    geoms = integers(contact + _GEOM, 2)
+    gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
+    least, behind = -SHALLOW * touch, BEHIND * touch
+    speed = _approach(m, d, contact, now, work)
+    past = dt * speed - gap
+    if past > -least:
+        start = (gap + min(past, behind)) / speed
+        for k in range(SAMPLES + 1):
+            t = start + (dt - start) * k / SAMPLES
+            if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
+                return False
+        return True
+    first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
+    if count > EDGE or not (first in (_BOX, _MESH) and second in (_BOX, _MESH)):
+        return False
+    if dt * _approach(m, d, contact, free, work) - gap <= -least:
+        return False
+    return _distance_along(m, d, contact, gap + behind, behind) >= least
+
+
+@kernel
+def exclude_ghosts(m, d, free, touch):
+    """Excludes contacts that are none; between `mj_collision` and `mj_makeConstraint`.
+
+    free (nbody, 6): velocities without contact, as cvel; touch: gap that is none [m].
+    """
+    nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
+    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    work = np.empty((4, 3))
+    start, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
+    while start < end_of_all:
+        geoms = integers(start + _GEOM, 2)
+        end, deepest = start, np.inf
+        while end < end_of_all:
+            others = integers(end + _GEOM, 2)
+            if others[0] != geoms[0] or others[1] != geoms[1]:
+                break
+            deepest = min(deepest, number(end + _DIST))
+            end += _SIZE
+        if deepest >= -touch and _is_convex(_kind(m, geoms[0])) and _is_convex(_kind(m, geoms[1])):
+            for contact in range(start, end, _SIZE):
+                if _is_ghost(m, d, contact, (end - start) // _SIZE, now, free, touch, work):
+                    integers(contact + _EXCLUDE, 1)[0] = 1
+        start = end
