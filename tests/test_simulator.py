@@ -1162,6 +1162,19 @@ def test_nothing_goes_through_a_thin_wall(geom, speed):
     assert data.qpos[0] < -0.02
 
 
+@pytest.mark.parametrize("speed", [1.0, 30.0, 100.0, 1000.0])
+@pytest.mark.parametrize("offset", [0.0, 0.02, 0.035])
+def test_fast_balls_that_meet_do_not_miss_each_other(speed, offset):
+    model, data = load(f"""<mujoco><option gravity="0 0 0"/><worldbody>
+        <body pos="-.3 0 0"><freejoint/><geom size=".02" mass="1"/></body>
+        <body pos=".3 {offset} 0"><freejoint/><geom size=".02" mass="1"/></body>
+        </worldbody></mujoco>""")
+    data.qvel[0], data.qvel[6] = 0.5 * speed, -0.5 * speed
+    stiction.Simulator(model).step(data, round(1.0 / (0.002 * speed)) + 20)
+    assert data.qvel[0] < 0.45 * speed
+    assert data.qvel[:3] + data.qvel[6:9] == pytest.approx([0, 0, 0], abs=1e-9 * speed)
+
+
 # --- what is refused -------------------------------------------------------------------------
 
 SERVO = """

@@ -23,8 +23,9 @@ SHALLOW = 100.0
 BEHIND = 1e5
 """How far behind the place where geoms should meet they are looked at, in gaps that are none."""
 
-SAMPLES = 4
-"""Poses from there to the end of the step."""
+SAMPLES, MOST_SAMPLES = 4, 32
+"""Poses from there to the end of the step, at least and at most. They lie no farther apart than the
+geoms are thick together; where that takes more, the contact stays."""
 
 EDGE = 2
 """Contacts of a pair that meets by an edge, at most."""
@@ -34,8 +35,9 @@ _DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
     offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "exclude")
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
-_NBODY, _TYPE, _BODY, _ROOT = (
-    offset("mjModel", name) for name in ("nbody", "geom_type", "geom_bodyid", "body_rootid")
+_NBODY, _TYPE, _GEOM_SIZE, _BODY, _ROOT = (
+    offset("mjModel", name)
+    for name in ("nbody", "geom_type", "geom_size", "geom_bodyid", "body_rootid")
 )
 _NCON, _CONTACT, _CVEL, _COM, _XPOS, _XMAT = (
     offset("mjData", name)
@@ -55,6 +57,17 @@ def _kind(m, geom):
 @leaf
 def _is_convex(kind):
     return kind in (_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH)
+
+
+@leaf
+def _thickness(m, geom):
+    """Least of the half lengths of a geom [m]."""
+    size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
+    least = size[0]
+    for k in range(1, 3):
+        if size[k] > 0.0:
+            least = min(least, size[k])
+    return least
 
 
 @leaf
@@ -137,7 +150,7 @@ def _distance_along(m, d, contact, by, reach):
 
 @kernel
 def _is_ghost(m, d, contact, count, now, free, touch, work):
-    """Whether the first of the `count` contacts of its pair is none; see the head."""
+    """Whether a contact, one of `count` of its pair, is none; see the head."""
     geoms = integers(contact + _GEOM, 2)
     gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
     least, behind = -SHALLOW * touch, BEHIND * touch
@@ -145,8 +158,16 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
     past = dt * speed - gap
     if past > -least:
         start = (gap + min(past, behind)) / speed
-        for k in range(SAMPLES + 1):
-            t = start + (dt - start) * k / SAMPLES
+        path = 0.0
+        for k in range(3):
+            path += (work[1, k] - work[3, k]) ** 2
+        path = np.sqrt(path) * (dt - start)
+        thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
+        if path > MOST_SAMPLES * thick:
+            return False
+        samples = max(SAMPLES, int(np.ceil(path / thick)))
+        for k in range(samples + 1):
+            t = start + (dt - start) * k / samples
             if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
                 return False
         return True
