@@ -1,7 +1,7 @@
 """Corners, edges and faces of geoms that have some, in the geoms' own frames.
 
-A box and a mesh are convex polyhedra, a capsule an edge with a radius, and so is the side of a
-cylinder, whose caps and rims follow from its size. Spheres and ellipsoids have none of these.
+A box and a mesh are convex polyhedra, a sphere a corner with a radius, a capsule an edge with one,
+and so is the side of a cylinder, whose caps and rims follow from its size. Ellipsoids have none.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-CAPSULE, CYLINDER, BOX, MESH = (
+SPHERE, CAPSULE, CYLINDER, BOX, MESH = (
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("CAPSULE", "CYLINDER", "BOX", "MESH")
+    for name in ("SPHERE", "CAPSULE", "CYLINDER", "BOX", "MESH")
 )
 
 
 class Hulls(NamedTuple):
     """Features of all geoms; those of geom g lie from start[g] to start[g + 1]."""
 
-    radius: Array  # (ngeom,) around the edge of a capsule or cylinder, its axis [m]
+    radius: Array  # (ngeom,) around the corners and the edge of a sphere, capsule or cylinder [m]
     corner_start: Indices
     corner: Array  # (n, 3) [m]
     edge_start: Indices
@@ -80,6 +80,8 @@ def _hull_of(model: mujoco.MjModel, geom: int) -> _Hull:
         return _polyhedron(corners, loops, normals)
     if kind == MESH:
         return _polyhedron(*_mesh_faces(model, int(model.geom_dataid[geom])))
+    if kind == SPHERE:
+        return _Hull(float(size[0]), [np.zeros(3)], [], [], [], [])
     if kind in (CAPSULE, CYLINDER):
         ends = np.array([[0.0, 0.0, -size[1]], [0.0, 0.0, size[1]]])
         corners = list(ends) if kind == CAPSULE else []

@@ -40,7 +40,7 @@ from stiction.bridge.field_features import (
 )
 from stiction.bridge.field_rims import put_caps, put_rims
 from stiction.bridge.height_field import Field, cells, covers, slopes
-from stiction.bridge.hulls import BOX, CAPSULE, CYLINDER, MESH, Hulls, build_hulls
+from stiction.bridge.hulls import BOX, CAPSULE, CYLINDER, MESH, SPHERE, Hulls, build_hulls
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
 
@@ -108,7 +108,7 @@ class Ground:
     def __init__(self, model: mujoco.MjModel, tolerance: float) -> None:
         field = np.where(model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD, model.geom_dataid, -1)
         shape = np.where(
-            np.isin(model.geom_type, (CAPSULE, CYLINDER, BOX, MESH)), model.geom_type, -1
+            np.isin(model.geom_type, (SPHERE, CAPSULE, CYLINDER, BOX, MESH)), model.geom_type, -1
         )
         if not ((field >= 0).any() and (shape >= 0).any()):
             return
