@@ -11,8 +11,9 @@ Here the contacts of such a pair are those that a polyhedron has with a surface 
     vertex on face       normal of the face; only vertices that stand out of the surface
     edge across edge     normal to both; only edges at which the surface is convex
 
-each with its own signed distance. They are where they are on the bodies, whichever is nearest. The
-axes of capsules and cylinders are edges with a radius, which vertices touch as well. A cylinder has
+each with its own signed distance. They are where they are on the bodies, whichever is nearest. A
+sphere is a corner with a radius; the axes of capsules and cylinders are edges with one, which
+vertices touch as well. A cylinder has
 the points of its rims that are lowest, highest and half-way between over the plane of each
 triangle, and its rims where they cross edges. MuJoCo's own contact of a prism is kept, once, where
 none of these is as near, and if the surface does not rise above its plane beside it.
