@@ -41,6 +41,7 @@ from stiction.contact.frictionless import (
 from stiction.contact.no_slip import NoSlip, sticking_contacts
 from stiction.contact.whitening import factorize, solve
 from stiction.experiments.families import grasp, single_body, stack
+from stiction.experiments.grasping import daqp_arguments
 
 try:
     import daqp
@@ -48,8 +49,6 @@ except ImportError:
     daqp = None
 
 BATCH = 5e5  # ns; calls are timed in batches of about this length
-FREE = 1e30  # daqp's infinity
-EQUALITY = 5  # daqp's code for an active, immutable constraint
 
 
 @numba.njit
@@ -109,17 +108,10 @@ def daqp_call(problem: ContactProblem, sticking: np.ndarray) -> Callable[[], obj
     """daqp on the velocities of the problem; checks once that it finds ours."""
     if daqp is None:
         return None
-    tangent = problem.tangent[sticking != 0].reshape(-1, problem.nv)
-    rows = np.ascontiguousarray(np.concatenate([tangent, problem.normal]))
-    lower = np.concatenate([np.zeros(len(tangent)), problem.bound])
-    upper = np.concatenate([np.zeros(len(tangent)), np.full(problem.nc, FREE)])
-    sense = np.zeros(len(rows), np.int32)
-    sense[: len(tangent)] = EQUALITY
-    mass = np.array(problem.mass)
-    linear = -mass @ problem.free_velocity
+    arguments = daqp_arguments(problem, sticking != 0)
 
     def call() -> object:
-        return daqp.solve(mass, linear, rows, upper, lower, sense)
+        return daqp.solve(*arguments)
 
     return call
 

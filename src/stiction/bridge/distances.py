@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout, margins
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH
 from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
-from stiction.bridge.terrain import Ground
+from stiction.bridge.terrain import Ground, frame_about
 from stiction.errors import StictionError
 from stiction.kernels.compile import kernel
 
@@ -63,11 +64,8 @@ _J, _POS_ROW, _LOSS, _TYPE, _ID = (
     offset("mjData", f"efc_{name}") for name in ("J", "pos", "frictionloss", "type", "id")
 )
 
-_CONVEX = tuple(
-    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH")
-)
-_ROUND = (int(mujoco.mjtGeom.mjGEOM_CYLINDER), int(mujoco.mjtGeom.mjGEOM_MESH))
+_CONVEX = (CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)
+_ROUND = (CYLINDER, MESH)
 _FULL = (int(mujoco.mjtWarning.mjWARN_CONTACTFULL), int(mujoco.mjtWarning.mjWARN_CNSTRFULL))
 
 
@@ -348,17 +346,9 @@ def _mend_pair(
     contact = data.contact[start]
     contact.dist = true
     contact.pos[:] = 0.5 * (ends[:3] + ends[3:])
-    contact.frame[:] = _frame(normal)
+    contact.frame[:] = frame_about(normal)
     for k in range(start + 1, end):
         data.contact[k].exclude = 1
-
-
-def _frame(normal: Array) -> Array:
-    """(9,) normal and two tangents, chosen as MuJoCo does."""
-    other = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
-    first = other - normal * float(normal @ other)
-    first /= np.linalg.norm(first)
-    return np.concatenate([normal, first, np.cross(normal, first)])
 
 
 def closing_bound(

@@ -10,10 +10,10 @@ by an edge, and are pushed but at rest, they are moved along the normal instead.
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
 from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
 from stiction.kernels.compile import kernel, leaf
 
@@ -43,10 +43,6 @@ _NCON, _CONTACT, _CVEL, _COM, _XPOS, _XMAT = (
     offset("mjData", name)
     for name in ("ncon", "contact", "cvel", "subtree_com", "geom_xpos", "geom_xmat")
 )
-_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
-    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH")
-)
 
 
 @leaf
@@ -56,7 +52,7 @@ def _kind(m, geom):
 
 @leaf
 def _is_convex(kind):
-    return kind in (_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH)
+    return kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)
 
 
 @leaf
@@ -172,7 +168,7 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
                 return False
         return True
     first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
-    if count > EDGE or not (first in (_BOX, _MESH) and second in (_BOX, _MESH)):
+    if count > EDGE or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False
     if dt * _approach(m, d, contact, free, work) - gap <= -least:
         return False

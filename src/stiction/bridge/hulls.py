@@ -13,13 +13,10 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.geom_types import BOX, CAPSULE, MESH, SPHERE
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-SPHERE, CAPSULE, CYLINDER, BOX, MESH = (
-    int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("SPHERE", "CAPSULE", "CYLINDER", "BOX", "MESH")
-)
 
 
 class Hulls(NamedTuple):
@@ -46,9 +43,10 @@ class _Hull(NamedTuple):
     sides: list[list[Array]]
 
 
-def build_hulls(model: mujoco.MjModel) -> Hulls:
-    """The features of the model's geoms."""
-    hulls = [_hull_of(model, g) for g in range(model.ngeom)]
+def build_hulls(model: mujoco.MjModel, wanted: NDArray[np.bool_]) -> Hulls:
+    """The features of the geoms that are wanted (ngeom,); others have none."""
+    none = _Hull(0.0, [], [], [], [], [])
+    hulls = [_hull_of(model, g) if wanted[g] else none for g in range(model.ngeom)]
     faces = [face for hull in hulls for face in hull.sides]
     return Hulls(
         np.array([hull.radius for hull in hulls]),
@@ -82,11 +80,9 @@ def _hull_of(model: mujoco.MjModel, geom: int) -> _Hull:
         return _polyhedron(*_mesh_faces(model, int(model.geom_dataid[geom])))
     if kind == SPHERE:
         return _Hull(float(size[0]), [np.zeros(3)], [], [], [], [])
-    if kind in (CAPSULE, CYLINDER):
-        ends = np.array([[0.0, 0.0, -size[1]], [0.0, 0.0, size[1]]])
-        corners = list(ends) if kind == CAPSULE else []
-        return _Hull(float(size[0]), corners, [ends], [np.zeros((2, 3))], [], [])
-    return _Hull(0.0, [], [], [], [], [])
+    ends = np.array([[0.0, 0.0, -size[1]], [0.0, 0.0, size[1]]])  # a capsule or a cylinder
+    corners = list(ends) if kind == CAPSULE else []
+    return _Hull(float(size[0]), corners, [ends], [np.zeros((2, 3))], [], [])
 
 
 def _box_faces() -> tuple[list[Indices], Array]:

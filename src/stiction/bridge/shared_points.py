@@ -8,10 +8,10 @@ in, that of the nearest facet; against the others it is frictionless.
 
 from __future__ import annotations
 
-import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.geom_types import CAPSULE, SPHERE
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.kernels.compile import kernel, leaf
 
@@ -21,8 +21,6 @@ Indices = NDArray[np.int64]
 _TYPE = offset("mjModel", "geom_type")
 _SIZE = offset("mjModel", "geom_size")
 _BOUND = offset("mjModel", "geom_rbound")
-_SPHERE = int(mujoco.mjtGeom.mjGEOM_SPHERE)
-_CAPSULE = int(mujoco.mjtGeom.mjGEOM_CAPSULE)
 
 SAME = 1e-2
 """Distance of two points, over the radius of the smaller geom, below which they are one: collisions
@@ -33,7 +31,7 @@ with height fields are found by iterations."""
 def _radius(m: int, geom: int) -> float:
     """Of a geom that is round wherever it touches, else 0 [m]."""
     kind = integers(pointer(m + _TYPE), geom + 1)[geom]
-    if kind in (_SPHERE, _CAPSULE):
+    if kind in (SPHERE, CAPSULE):
         return numbers(pointer(m + _SIZE), 3 * geom + 1)[3 * geom]
     return 0.0
 

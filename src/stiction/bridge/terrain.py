@@ -40,8 +40,9 @@ from stiction.bridge.field_features import (
     put_faces,
 )
 from stiction.bridge.field_rims import put_caps, put_rims
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
 from stiction.bridge.height_field import Field, cells, covers, slopes
-from stiction.bridge.hulls import BOX, CAPSULE, CYLINDER, MESH, SPHERE, Hulls, build_hulls
+from stiction.bridge.hulls import Hulls, build_hulls
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
 
@@ -107,16 +108,16 @@ class Ground:
     features: tuple[Terrain, Hulls, float] | None = None
 
     def __init__(self, model: mujoco.MjModel, tolerance: float) -> None:
-        field = np.where(model.geom_type == mujoco.mjtGeom.mjGEOM_HFIELD, model.geom_dataid, -1)
-        shape = np.where(
-            np.isin(model.geom_type, (SPHERE, CAPSULE, CYLINDER, BOX, MESH)), model.geom_type, -1
-        )
-        if not ((field >= 0).any() and (shape >= 0).any()):
+        field = np.where(model.geom_type == HFIELD, model.geom_dataid, -1)
+        collides = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+        collides[model.pair_geom1] = collides[model.pair_geom2] = True
+        featured = collides & np.isin(model.geom_type, (SPHERE, CAPSULE, CYLINDER, BOX, MESH))
+        if not ((field >= 0).any() and featured.any()):
             return
         scale = np.repeat(model.hfield_size[:, 2], model.hfield_nrow * model.hfield_ncol)
         terrain = Terrain(
             field.astype(np.int64),
-            shape.astype(np.int64),
+            np.where(featured, model.geom_type, -1).astype(np.int64),
             model.geom_size.copy(),
             model.hfield_size[:, :2].copy(),
             model.hfield_nrow.astype(np.int64),
@@ -124,7 +125,7 @@ class Ground:
             model.hfield_adr.astype(np.int64),
             model.hfield_data.astype(np.float64) * scale,
         )
-        self.features = (terrain, build_hulls(model), tolerance)
+        self.features = (terrain, build_hulls(model, featured), tolerance)
 
     def relay(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Replaces the contacts with height fields; between `mj_collision` and
@@ -298,9 +299,15 @@ def write_contact(contact: int, place: Array, turn: Array, line: Array) -> None:
     """A contact that was found into the structure of MuJoCo's."""
     numbers(contact + _DIST, 1)[0] = line[GAP]
     numbers(contact + _POS, 3)[:] = place + turn @ line[POINT : POINT + 3]
-    n = turn @ line[NORMAL : NORMAL + 3]
-    other = np.array([0.0, 1.0, 0.0]) if abs(n[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
-    first = other - n * (n @ other)
+    numbers(contact + _FRAME, 9)[:] = frame_about(turn @ line[NORMAL : NORMAL + 3])
+
+
+@kernel
+def frame_about(normal: Array) -> Array:
+    """(9,) normal and two tangents, chosen as MuJoCo does."""
+    other = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
+    first = other - normal * (normal @ other)
     first /= np.sqrt(first @ first)
-    frame = numbers(contact + _FRAME, 9)
-    frame[:3], frame[3:6], frame[6:] = n, first, np.cross(n, first)
+    out = np.empty(9)
+    out[:3], out[3:6], out[6:] = normal, first, np.cross(normal, first)
+    return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -41,23 +42,28 @@ class NoSlipQp(ContactModel):
         import daqp  # type: ignore[import-not-found]
 
         touching = (problem.bound >= 0.0) & (problem.friction > 0.0)
-        tangent = problem.tangent[touching].reshape(-1, problem.nv)
-        rows = np.ascontiguousarray(np.concatenate([tangent, problem.normal]))
-        lower = np.concatenate([np.zeros(len(tangent)), problem.bound])
-        upper = np.concatenate([np.zeros(len(tangent)), np.full(problem.nc, FREE)])
-        sense = np.zeros(len(rows), np.int32)
-        sense[: len(tangent)] = EQUALITY
-        mass = np.array(problem.mass)
-        _, _, flag, info = daqp.solve(
-            mass, -mass @ problem.free_velocity, rows, upper, lower, sense
-        )
+        held = 2 * int(touching.sum())
+        _, _, flag, info = daqp.solve(*daqp_arguments(problem, touching))
         push = -np.asarray(info["lam"])
         out = np.zeros((problem.nc, 2))
-        out[touching] = push[: len(tangent)].reshape(-1, 2)
+        out[touching] = push[:held].reshape(-1, 2)
         status = Status.SOLVED if flag == 1 else Status.ERROR
         pivots = int(info.get("iterations", 0))
         none = np.zeros(0)
-        return Impulses(push[len(tangent) :], out, none, none, status, pivots, ("daqp",))
+        return Impulses(push[held:], out, none, none, status, pivots, ("daqp",))
+
+
+def daqp_arguments(problem: ContactProblem, held: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+    """What `daqp.solve` takes for the velocity nearest to the free one at which contacts keep their
+    bounds, and the tangents of those `held` (nc,) are zero; their rows come first."""
+    tangent = problem.tangent[held].reshape(-1, problem.nv)
+    rows = np.ascontiguousarray(np.concatenate([tangent, problem.normal]))
+    lower = np.concatenate([np.zeros(len(tangent)), problem.bound])
+    upper = np.concatenate([np.zeros(len(tangent)), np.full(problem.nc, FREE)])
+    sense = np.zeros(len(rows), np.int32)
+    sense[: len(tangent)] = EQUALITY
+    mass = np.array(problem.mass)
+    return mass, -mass @ problem.free_velocity, rows, upper, lower, sense
 
 
 class Counted(ContactModel):

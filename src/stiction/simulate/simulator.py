@@ -133,7 +133,7 @@ class Simulator:
         self._lock = threading.Lock()
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
-        self._ground = Ground(self._own.model, LEVEL * self._own.size).features
+        self._survey_ground()
         self._work = Workspace(model, 32, 2048)
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
@@ -156,10 +156,16 @@ class Simulator:
         """Takes over what was changed in the model since the simulator was made."""
         with self._lock:
             self._own.refresh()
-            self._ground = Ground(self._own.model, LEVEL * self._own.size).features
+            self._survey_ground()
             self._configure()
             if self._engine is not None:
                 self._engine.refresh()
+
+    def _survey_ground(self) -> None:
+        """What steps need of height fields; `EventDriven` looks for itself."""
+        self._ground = None
+        if isinstance(self.stepper, TimeStepping):
+            self._ground = Ground(self._own.model, LEVEL * self._own.size).features
 
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
