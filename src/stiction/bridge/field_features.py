@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stiction.bridge.height_field import (
     FLAT,
     Field,
-    cells,
+    cells_about,
     covers,
     is_peak,
     is_ridge,
@@ -105,7 +105,7 @@ def put_corner(
     """A ball around a corner on all triangles near it, once for those in one plane."""
     first = count
     wide = reach + radius
-    c0, c1, r0, r1 = cells(field, at[0] - wide, at[0] + wide, at[1] - wide, at[1] + wide)
+    c0, c1, r0, r1 = cells_about(field, at, at, wide)
     for r in range(r0, r1):
         for c in range(c0, c1):
             for half in range(2):
@@ -139,13 +139,7 @@ def put_edge(
 ) -> int:  # fmt: skip
     """An edge of a body from a to b on the edges of the surface."""
     wide = reach + radius
-    c0, c1, r0, r1 = cells(
-        field,
-        min(a[0], b[0]) - wide,
-        max(a[0], b[0]) + wide,
-        min(a[1], b[1]) - wide,
-        max(a[1], b[1]) + wide,
-    )
+    c0, c1, r0, r1 = cells_about(field, a, b, wide)
     low = min(a[2], b[2]) - wide
     along = b - a
     for r in range(r0, r1 + 1):
@@ -218,13 +212,7 @@ def put_axis(
 ) -> int:
     """Vertices of the surface that stand out of it on the round side about the axis from a to b."""
     wide = reach + radius
-    c0, c1, r0, r1 = cells(
-        field,
-        min(a[0], b[0]) - wide,
-        max(a[0], b[0]) + wide,
-        min(a[1], b[1]) - wide,
-        max(a[1], b[1]) + wide,
-    )
+    c0, c1, r0, r1 = cells_about(field, a, b, wide)
     along = b - a
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
@@ -256,7 +244,7 @@ def put_faces(
     for i in range(hulls.corner_start[geom], hulls.corner_start[geom + 1]):
         corner = shift + axes @ hulls.corner[i]
         low, high = np.minimum(low, corner), np.maximum(high, corner)
-    c0, c1, r0, r1 = cells(field, low[0] - reach, high[0] + reach, low[1] - reach, high[1] + reach)
+    c0, c1, r0, r1 = cells_about(field, low, high, reach)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             if field.z[r, c] < low[2] - reach or not stands_out(field, c, r):

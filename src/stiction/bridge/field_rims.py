@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.field_features import CROSSING, INSIDE, fits, put, put_point
-from stiction.bridge.height_field import FLAT, Field, cells, slopes, stands_out
+from stiction.bridge.height_field import FLAT, Field, cells_about, slopes, stands_out
 from stiction.kernels.compile import kernel
 
 Array = NDArray[np.float64]
@@ -20,9 +20,7 @@ def put_caps(
 ) -> int:  # fmt: skip
     """Vertices of the surface that stand out of it on the caps of a cylinder."""
     wide = radius + half + reach
-    c0, c1, r0, r1 = cells(
-        field, shift[0] - wide, shift[0] + wide, shift[1] - wide, shift[1] + wide
-    )
+    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             if field.z[r, c] < shift[2] - wide or not stands_out(field, c, r):
@@ -45,9 +43,7 @@ def put_rims(
 ) -> int:  # fmt: skip
     """The rims of a cylinder on triangles, and where they cross edges of the surface."""
     wide = radius + half + reach
-    c0, c1, r0, r1 = cells(
-        field, shift[0] - wide, shift[0] + wide, shift[1] - wide, shift[1] + wide
-    )
+    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
     axis = axes[:, 2].copy()
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):

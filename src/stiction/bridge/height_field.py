@@ -31,15 +31,14 @@ class Field(NamedTuple):
 
 
 @leaf
-def cells(
-    field: Field, low_x: float, high_x: float, low_y: float, high_y: float
-) -> tuple[int, int, int, int]:
-    """(first column, last + 1, first row, last + 1) of the cells that meet a rectangle."""
+def cells_about(field: Field, a: Array, b: Array, wide: float) -> tuple[int, int, int, int]:
+    """(first column, last + 1, first row, last + 1) of the cells that meet, as seen from above, the
+    rectangle with corners a and b (3,), widened on all sides."""
     rows, columns = field.z.shape
-    c0 = max(int(np.floor((low_x - field.x) / field.dx)), 0)
-    c1 = min(int(np.floor((high_x - field.x) / field.dx)) + 1, columns - 1)
-    r0 = max(int(np.floor((low_y - field.y) / field.dy)), 0)
-    r1 = min(int(np.floor((high_y - field.y) / field.dy)) + 1, rows - 1)
+    c0 = max(int(np.floor((min(a[0], b[0]) - wide - field.x) / field.dx)), 0)
+    c1 = min(int(np.floor((max(a[0], b[0]) + wide - field.x) / field.dx)) + 1, columns - 1)
+    r0 = max(int(np.floor((min(a[1], b[1]) - wide - field.y) / field.dy)), 0)
+    r1 = min(int(np.floor((max(a[1], b[1]) + wide - field.y) / field.dy)) + 1, rows - 1)
     return c0, c1, r0, r1
 
 

@@ -41,7 +41,7 @@ from stiction.bridge.field_features import (
 )
 from stiction.bridge.field_rims import put_caps, put_rims
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
-from stiction.bridge.height_field import Field, cells, covers, slopes
+from stiction.bridge.height_field import Field, cells_about, covers, slopes
 from stiction.bridge.hulls import Hulls, build_hulls
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
@@ -248,7 +248,7 @@ def is_news(
     p = turn.T @ (numbers(contact + _POS, 3) - place) - 0.5 * dist * n
     near = max(dist + AS_NEAR * tolerance, -SHALLOW * tolerance)
     steep = ROUGH + PRECISION / max(abs(dist), PRECISION)
-    c0, c1, r0, r1 = cells(field, p[0] - BESIDE, p[0] + BESIDE, p[1] - BESIDE, p[1] + BESIDE)
+    c0, c1, r0, r1 = cells_about(field, p, p, BESIDE)
     for r in range(r0, r1):
         for c in range(c0, c1):
             for half in range(2):
