@@ -31,12 +31,12 @@ from time import perf_counter
 import numba
 import numpy as np
 
-from stiction.contact.baraff import Baraff
-from stiction.contact.baraff_driving import solve_driving
-from stiction.contact.cones import build_cones
-from stiction.contact.polyhedral import frictionless
-from stiction.experiments.families import stack
+from stiction.contact.models.baraff import Baraff
+from stiction.contact.problem.cones import build_cones
+from stiction.contact.solvers.baraff.driving import solve_driving
+from stiction.contact.solvers.polyhedral import frictionless
 from stiction.lcp.drivers import solve_dantzig
+from stiction.reproduce.families import stack
 from stiction.status import Code
 
 SIZES = (8, 16, 32, 64, 100, 148)

@@ -32,16 +32,16 @@ import numba
 import numpy as np
 
 from stiction.contact import ContactProblem
-from stiction.contact.frictionless import (
+from stiction.contact.models.frictionless import (
     Frictionless,
     scatter_tangents,
     solve_arrays,
     warm_states,
 )
-from stiction.contact.no_slip import NoSlip, sticking_contacts
-from stiction.contact.whitening import factorize, solve
-from stiction.experiments.families import grasp, single_body, stack
-from stiction.experiments.grasping import daqp_arguments
+from stiction.contact.models.no_slip import NoSlip, sticking_contacts
+from stiction.contact.problem.whitening import factorize, solve
+from stiction.reproduce.families import grasp, single_body, stack
+from stiction.reproduce.grasping import daqp_arguments
 
 try:
     import daqp

@@ -29,11 +29,11 @@ import numpy as np
 from lcp_peers import FRICTION, TUNED, UNREVISED, Case, Prepare, available, drake, quantecon, table
 
 from stiction.contact import ContactProblem, Coulomb
-from stiction.contact.compiled import solve_from_mass
-from stiction.contact.cones import build_cones
-from stiction.contact.newton import newton
-from stiction.experiments.families import peg
+from stiction.contact.problem.cones import build_cones
+from stiction.contact.solvers.exact_cone import solve_from_mass
+from stiction.contact.solvers.newton import newton
 from stiction.kernels import cholesky
+from stiction.reproduce.families import peg
 
 FACETS = 8
 PEERS: dict[str, Callable[[], Prepare]] = {

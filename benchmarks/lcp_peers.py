@@ -36,8 +36,8 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from stiction.contact.polyhedral import frictionless, stewart_trinkle
-from stiction.experiments.families import ContactArrays, grasp, peg, single_body, stack
+from stiction.contact.solvers.polyhedral import frictionless, stewart_trinkle
+from stiction.reproduce.families import ContactArrays, grasp, peg, single_body, stack
 
 TOLERANCE = 1e-6  # of max|q|
 REPEATS = 7

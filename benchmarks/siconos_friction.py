@@ -37,8 +37,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from siconos import DATA, read_friction
 
 from stiction.contact import ContactProblem, Coulomb
-from stiction.contact.certificate import certify
-from stiction.contact.conic import Best, Scaled, solve_conic
+from stiction.contact.certificate.certificate import certify
+from stiction.contact.solvers.conic.solve import Best, Scaled, solve_conic
 
 PROGRAMS = 60  # convex programs in the fixed point, at most
 MEMORY = 6  # of Anderson's acceleration

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 
 import stiction
 from stiction import scenes
-from stiction.experiments.picture import render
-from stiction.experiments.result import Picture
+from stiction.reproduce.picture import render
+from stiction.reproduce.result import Picture
 
 COLUMNS = 4
 

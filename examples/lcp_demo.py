@@ -11,8 +11,8 @@ import importlib.util
 import numpy as np
 
 import stiction.lcp
-from stiction.contact.polyhedral import stewart_trinkle
-from stiction.experiments import families
+from stiction.contact.solvers.polyhedral import stewart_trinkle
+from stiction.reproduce import families
 
 
 def violation(M: np.ndarray, q: np.ndarray, z: np.ndarray) -> float:

@@ -20,9 +20,9 @@ from rich.table import Table
 
 import stiction
 from stiction import scenes
-from stiction.experiments.picture import render
-from stiction.experiments.result import Picture
 from stiction.record import tuned
+from stiction.reproduce.picture import render
+from stiction.reproduce.result import Picture
 
 SAMPLES = 200
 PAD, FLOOR = 0.02, 1e-12  # m: a slip that drops the part; the least slip that can be drawn

@@ -6,8 +6,9 @@ import pytest
 
 import stiction
 from stiction import scenes
-from stiction.contact.block_problem import to_problem
-from stiction.simulate import assembled, simulator
+from stiction.contact.problem.block_problem import to_problem
+from stiction.simulate import simulator
+from stiction.simulate.time_stepping import assembled
 
 # Two workers would compile the same kernels at once.
 pytestmark = pytest.mark.xdist_group("articulated")

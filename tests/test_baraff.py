@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from stiction import lcp
-from stiction.contact.baraff import Baraff
-from stiction.contact.certificate import certify
-from stiction.contact.problem import ContactProblem
+from stiction.contact.certificate.certificate import certify
+from stiction.contact.models.baraff import Baraff
+from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput
-from stiction.experiments.families import SINGLE_BODIES, STACKS, grasp, peg, single_body, stack
+from stiction.reproduce.families import SINGLE_BODIES, STACKS, grasp, peg, single_body, stack
 from stiction.status import Status
 
 G = 9.81

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stiction.contact.certificate import certify
-from stiction.contact.grading import Entry
-from stiction.contact.problem import ContactProblem
+from stiction.contact.certificate.certificate import certify
+from stiction.contact.certificate.grading import Entry
+from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput
 
 G = 9.81

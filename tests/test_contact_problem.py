@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from siconos import friction_files, read_friction
 
-from stiction.contact.problem import ContactProblem
+from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput
 
 NV, NC, NJ, NB = 6, 3, 2, 2

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from siconos import friction_files, read_friction
 
 from stiction.contact import Certificate, ContactProblem, Mode, certify
-from stiction.contact.coulomb import SOLVERS, Coulomb
+from stiction.contact.models.coulomb import SOLVERS, Coulomb
 from stiction.errors import InvalidInput
-from stiction.experiments import families
+from stiction.reproduce import families
 
 G = 9.81
 

@@ -6,13 +6,13 @@ from numpy.testing import assert_allclose
 from test_coulomb import random_rows
 
 from stiction.contact import ContactProblem, Mode
-from stiction.contact.baraff import Baraff
-from stiction.contact.conic import solve_conic
-from stiction.contact.coulomb import SOLVERS, Coulomb
-from stiction.contact.drumwright_shell import DrumwrightShell
-from stiction.contact.frictionless import Frictionless
-from stiction.contact.no_slip import NoSlip
-from stiction.contact.viscous import Viscous
+from stiction.contact.models.baraff import Baraff
+from stiction.contact.models.coulomb import SOLVERS, Coulomb
+from stiction.contact.models.drumwright_shell import DrumwrightShell
+from stiction.contact.models.frictionless import Frictionless
+from stiction.contact.models.no_slip import NoSlip
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.solvers.conic.solve import solve_conic
 from stiction.errors import InvalidInput
 
 G = 9.81

@@ -7,10 +7,10 @@ import pytest
 import stiction
 from stiction import scenes
 from stiction.contact import Baraff
-from stiction.contact.baraff_blocks import label_islands
-from stiction.contact.model import ContactModel
+from stiction.contact.models.model import ContactModel
+from stiction.contact.solvers.baraff.blocks import label_islands
 from stiction.simulate import simulator
-from stiction.simulate.workspace import Count
+from stiction.simulate.time_stepping.workspace import Count
 
 
 class ByArrays(ContactModel):

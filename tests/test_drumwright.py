@@ -5,13 +5,13 @@ import pytest
 
 from stiction import lcp
 from stiction.contact import ContactProblem
-from stiction.contact import drumwright as kernels
-from stiction.contact.frictionless import Frictionless
-from stiction.contact.no_slip import NoSlip
-from stiction.contact.polyhedral import frictionless as frictionless_lcp
-from stiction.contact.viscous import Viscous
+from stiction.contact.models.frictionless import Frictionless
+from stiction.contact.models.no_slip import NoSlip
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.solvers import drumwright as kernels
+from stiction.contact.solvers.polyhedral import frictionless as frictionless_lcp
 from stiction.errors import InvalidInput
-from stiction.experiments.families import (
+from stiction.reproduce.families import (
     SINGLE_BODIES,
     STACKS,
     grasp,

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from stiction import lcp
-from stiction.contact.certificate import certify
-from stiction.contact.drumwright_shell import DrumwrightShell, optimality_gap
-from stiction.contact.polyhedral import stewart_trinkle, unpack
-from stiction.contact.problem import ContactProblem
+from stiction.contact.certificate.certificate import certify
+from stiction.contact.models.drumwright_shell import DrumwrightShell, optimality_gap
+from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.solvers.polyhedral import stewart_trinkle, unpack
 from stiction.errors import InvalidInput
-from stiction.experiments.families import SINGLE_BODIES, STACKS, grasp, peg, single_body, stack
+from stiction.reproduce.families import SINGLE_BODIES, STACKS, grasp, peg, single_body, stack
 from stiction.status import Status
 
 G = 9.81

@@ -6,7 +6,7 @@ import pytest
 
 import stiction
 from stiction.contact import Baraff, Coulomb, DrumwrightShell, Frictionless, NoSlip, Viscous
-from stiction.simulate.event_driven import EventDriven, EventEngine
+from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 
 GRAVITY = 9.81
 TOLERANCE = 1e-7

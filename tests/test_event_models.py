@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import stiction
-from stiction.bridge.distances import Surveyor
 from stiction.contact import Coulomb, NoSlip
-from stiction.simulate.event_driven import EventDriven, EventEngine
+from stiction.simulate.event_driven.distances import Surveyor
+from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 
 GRAVITY = 9.81
 TOLERANCE = 1e-7

@@ -12,9 +12,9 @@ import pytest
 
 from stiction import cli, experiments, lcp
 from stiction.contact import Coulomb, NoSlip
-from stiction.contact.polyhedral import stewart_trinkle
+from stiction.contact.solvers.polyhedral import stewart_trinkle
 from stiction.errors import InvalidInput
-from stiction.experiments import (
+from stiction.reproduce import (
     baraff_mechanisms,
     baraff_timing,
     drumwright_grasp,
@@ -27,11 +27,11 @@ from stiction.experiments import (
     yamane_squat,
     yamane_tap_dance,
 )
-from stiction.experiments.problems import contact_lcp, impulses_of, repeated
-from stiction.experiments.report import markdown, write_report
-from stiction.experiments.result import Table, exponent, fit, read
-from stiction.experiments.viscous_ways import BothWays
-from stiction.experiments.walking import Walker, readable, walk_together
+from stiction.reproduce.problems import contact_lcp, impulses_of, repeated
+from stiction.reproduce.report import markdown, write_report
+from stiction.reproduce.result import Table, exponent, fit, read
+from stiction.reproduce.viscous_ways import BothWays
+from stiction.reproduce.walking import Walker, readable, walk_together
 from stiction.simulate import EventDriven
 from stiction.status import Status
 
@@ -105,7 +105,7 @@ def test_an_experiment_has_a_page_with_its_claims(name):
 
 
 def test_the_report_needs_no_network(tmp_path, monkeypatch):
-    monkeypatch.setattr("stiction.experiments.report.render", lambda picture: b"\x89PNG")
+    monkeypatch.setattr("stiction.reproduce.report.render", lambda picture: b"\x89PNG")
     path = tmp_path / "report.html"
     results = [tiny(name) for name in experiments.NAMES]
     write_report(results, path)

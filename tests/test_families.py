@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from stiction.contact import ContactProblem
-from stiction.contact.polyhedral import directions, frictionless, stewart_trinkle, unpack
-from stiction.experiments.families import (
+from stiction.contact.solvers.polyhedral import directions, frictionless, stewart_trinkle, unpack
+from stiction.reproduce.families import (
     SINGLE_BODIES,
     STACKS,
     grasp,

@@ -7,7 +7,17 @@ import stiction
 
 PACKAGE = Path(stiction.__file__).parent
 LAYERS = ["status", "errors", "tolerances", "kernels", "lcp", "contact", "articulated"]
-LAYERS += ["bridge", "simulate", "scenes", "record", "experiments", "view", "cli", "__main__"]
+LAYERS += [
+    "bridge",
+    "terrain",
+    "simulate",
+    "record",
+    "scenes",
+    "reproduce",
+    "view",
+    "cli",
+    "__main__",
+]
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
 

@@ -7,9 +7,9 @@ import pytest
 from siconos import friction_files, read_friction
 
 from stiction.contact import ContactProblem
-from stiction.contact.conic import solve_conic
-from stiction.contact.model import Impulses, conclude
-from stiction.experiments.families import grasp, scaled, stack
+from stiction.contact.models.model import Impulses, conclude
+from stiction.contact.solvers.conic.solve import solve_conic
+from stiction.reproduce.families import grasp, scaled, stack
 from stiction.status import Status
 
 

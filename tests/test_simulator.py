@@ -24,7 +24,7 @@ from stiction import (
     Viscous,
     scenes,
 )
-from stiction.contact.model import Impulses
+from stiction.contact.models.model import Impulses
 
 G = 9.81
 CONES = pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])

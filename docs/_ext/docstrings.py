@@ -84,8 +84,8 @@ def name_aliases(app, what, name, obj, options, signature, returns):
 
 
 def find_public_name(app, env, node, contnode):
-    """Links a name in the module that defines it to its public page: `stiction.contact.problem.
-    ContactProblem` to `stiction.ContactProblem`."""
+    """Links a name in the module that defines it to its public page:
+    `stiction.contact.problem.problem.ContactProblem` to `stiction.ContactProblem`."""
     known = env.domains.python_domain.objects
     short = node.get("reftarget", "").rsplit(".", 1)[-1]
     for home in HOMES:

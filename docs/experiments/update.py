@@ -19,10 +19,10 @@ import matplotlib.pyplot as plt
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from PIL import Image
 
-from stiction.experiments import NAMES
-from stiction.experiments.picture import render
-from stiction.experiments.report import DOUBLES, colours, markdown, ranges
-from stiction.experiments.result import Result, Table, read
+from stiction.reproduce import NAMES
+from stiction.reproduce.picture import render
+from stiction.reproduce.report import DOUBLES, colours, markdown, ranges
+from stiction.reproduce.result import Result, Table, read
 
 HERE = Path(__file__).parent
 BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"

@@ -19,8 +19,8 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integers, number, numbers, offset, pointer
-from stiction.contact.arrays import Array
-from stiction.contact.blocks import Blocks, Indices
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import Blocks, Indices
 from stiction.kernels.compile import kernel, leaf
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")

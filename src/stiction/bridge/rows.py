@@ -24,7 +24,7 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
-from stiction.contact.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.envelope import close_envelope
 

@@ -27,7 +27,7 @@ def command(
     from stiction.cli import DONE, FAILED
     from stiction.cli.progress import patience
     from stiction.contact import ContactProblem, Mode
-    from stiction.contact.coulomb import SOLVERS
+    from stiction.contact.models.coulomb import SOLVERS
     from stiction.errors import InvalidInput
     from stiction.record.models import contact_name, parse_contact, unknown
 

@@ -31,7 +31,7 @@ def command(
     from stiction.cli import DONE, FAILED
     from stiction.cli.progress import share_bar
     from stiction.errors import InvalidInput
-    from stiction.experiments import NAMES, reproduce, resolve
+    from stiction.reproduce import NAMES, reproduce, resolve
 
     if not names:
         raise InvalidInput("experiment", f"none is named: all, {', '.join(NAMES)}")

@@ -16,7 +16,7 @@ from stiction.contact import (
     NoSlip,
     Viscous,
 )
-from stiction.contact.coulomb import Solver
+from stiction.contact.models.coulomb import Solver
 from stiction.errors import InvalidInput
 
 PLAIN: dict[str, type[ContactModel]] = {

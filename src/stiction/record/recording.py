@@ -17,14 +17,14 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.solution import Mode
+from stiction.contact.models.solution import Mode
 from stiction.errors import InvalidInput, StictionError
 from stiction.record.models import contact_name
 from stiction.record.motion import Motion, bodies_to_watch, motion
 from stiction.record.trajectory import States, Trajectory
 from stiction.simulate.report import Contact, Report
 from stiction.simulate.simulator import Simulator
-from stiction.simulate.workspace import Stage
+from stiction.simulate.time_stepping.workspace import Stage
 
 Array = NDArray[np.float64]
 Controller = Callable[[mujoco.MjModel, mujoco.MjData], None]

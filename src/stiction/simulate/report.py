@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.names import body_of, name_of
-from stiction.contact.certificate import Certificate, from_table
-from stiction.contact.grading import Law, Table
-from stiction.contact.solution import Mode
-from stiction.simulate.workspace import Figure, Record, Stage
+from stiction.contact.certificate.certificate import Certificate, from_table
+from stiction.contact.certificate.grading import Law, Table
+from stiction.contact.models.solution import Mode
+from stiction.simulate.time_stepping.workspace import Figure, Record, Stage
 
 Array = NDArray[np.float64]
 

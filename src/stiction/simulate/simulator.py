@@ -22,30 +22,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
-from stiction.bridge.distances import PRECISE
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
-from stiction.bridge.terrain import Ground
-from stiction.contact.baraff import Baraff
-from stiction.contact.block_problem import put_solution, to_problem
-from stiction.contact.certificate import Certificate
-from stiction.contact.coulomb import Coulomb
-from stiction.contact.frictionless import Frictionless
-from stiction.contact.grading import Law, Table
-from stiction.contact.model import ContactModel
-from stiction.contact.no_slip import NoSlip
-from stiction.contact.problem import ContactProblem
-from stiction.contact.solution import ContactSolution
-from stiction.contact.viscous import Viscous
+from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.grading import Law, Table
+from stiction.contact.models.baraff import Baraff
+from stiction.contact.models.coulomb import Coulomb
+from stiction.contact.models.frictionless import Frictionless
+from stiction.contact.models.model import ContactModel
+from stiction.contact.models.no_slip import NoSlip
+from stiction.contact.models.solution import ContactSolution
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.problem.block_problem import put_solution, to_problem
+from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
-from stiction.simulate.assembled import Assembled
-from stiction.simulate.driven import drive
-from stiction.simulate.event_driven import EventDriven, EventEngine
-from stiction.simulate.loop import Config, Stop, run
+from stiction.simulate.event_driven.distances import PRECISE
+from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
-from stiction.simulate.workspace import Count, Figure, Stage, Total, Workspace
+from stiction.simulate.time_stepping.assembled import Assembled
+from stiction.simulate.time_stepping.driven import drive
+from stiction.simulate.time_stepping.loop import Config, Stop, run
+from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Total, Workspace
+from stiction.terrain.meetings import Ground
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
@@ -338,8 +338,8 @@ class Simulator:
                 solution = replace(solution, rungs=(*failed.rungs, FRICTIONLESS))
             if not solution.certificate.worst <= self.tolerance:
                 raise SolveFailed(problem, failed.status, self._describe(data, problem, failed))
-        put_solution(work.blocks, count, solution, work.base.f)
-        work.base.v[:] = solution.velocity
+        put_solution(work.blocks, count, solution, work.newton.f)
+        work.newton.v[:] = solution.velocity
         work.step.figure[Figure.WORST] = solution.certificate.worst
         work.step.counts[Count.ITERATIONS] = solution.pivots
         work.step.counts[Count.ATTEMPTS] = 1
@@ -380,7 +380,7 @@ class Simulator:
             verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
             rungs = WARM if step.counts[Count.ATTEMPTS] <= 0 else cold
-            table = work.judge.table
+            table = work.grading.table
             copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
             assert self._compiled is not None, "other answers come as solutions"
             verdict = (self._compiled, copied)

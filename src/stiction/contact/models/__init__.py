@@ -1,0 +1,1 @@
+"""Contact models: one file each."""

@@ -1,0 +1,1 @@
+"""`ContactProblem`, the forms that kernels take it in, and its islands."""

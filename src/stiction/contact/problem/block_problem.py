@@ -1,0 +1,96 @@
+"""A `ContactProblem` made of blocks, and its solution put back into them.
+
+Contacts, joints and box rows come in the order of their blocks; rows 3 to 5 of a contact become
+box rows with that contact as their parent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stiction.contact.models.solution import ContactSolution
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.problem import ContactProblem
+
+
+def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
+    """The problem of the first `count` blocks, with dense rows."""
+    return ContactProblem(
+        mass=dense_mass(b),
+        velocity=b.velocity,
+        force=b.push / dt,
+        dt=dt,
+        **dense_rows(b, count, dt),
+    )
+
+
+def dense_mass(b: Blocks) -> Array:
+    """(nv, nv) both triangles."""
+    nv = len(b.first)
+    mass = np.zeros((nv, nv))
+    for j, first in enumerate(b.first):
+        mass[j, first : j + 1] = b.mass[j, first : j + 1]
+    return mass + np.tril(mass, -1).T
+
+
+def dense_rows(b: Blocks, count: int, dt: float) -> dict[str, Any]:
+    """Rows and what belongs to them, by the names that `ContactProblem` has for them."""
+    head, data = b.head[:count], b.data[:count]
+    rows = _by_block(b, count)
+    contacts = np.flatnonzero(head[:, Head.KIND] == Kind.CONTACT)
+    joints = np.flatnonzero(head[:, Head.KIND] == Kind.HOLD)
+    boxes = box_rows(head)
+    limits, parents, ratios = [], [], []
+    number = {int(i): k for k, i in enumerate(contacts)}
+    for i, r in boxes:
+        limits.append(data[i, Datum.LIMIT] if r == 0 else 0.0)
+        parents.append(-1 if r == 0 else number[i])
+        ratios.append(0.0 if r == 0 else data[i, Datum.SPIN if r == 3 else Datum.ROLL])
+    tied = {}
+    if any(parent >= 0 for parent in parents):
+        tied = {"box_contact": np.array(parents), "box_friction": np.array(ratios)}
+    return {
+        "normal": rows[contacts, 0],
+        "tangent": rows[contacts, 1:3],
+        "friction": data[contacts, Datum.SLIDE],
+        "viscosity": data[contacts, Datum.DRAG] / dt,
+        "bound": data[contacts, Datum.BOUND],
+        "joint": rows[joints, 0],
+        "joint_target": data[joints, Datum.BOUND],
+        "box": np.array([rows[i, r] for i, r in boxes]).reshape(len(boxes), len(b.first)),
+        "box_limit": np.array(limits),
+        **tied,
+    }
+
+
+def box_rows(head: np.ndarray) -> list[tuple[int, int]]:
+    """(block, row) of each box row of the problem, in order."""
+    kind, rows = head[:, Head.KIND], head[:, Head.ROWS]
+    boxes = kind == Kind.BOX
+    found: list[tuple[int, int]] = []
+    for i in np.flatnonzero(boxes | ((kind == Kind.CONTACT) & (rows > 3))):
+        found.extend((int(i), r) for r in ([0] if boxes[i] else range(3, int(rows[i]))))
+    return found
+
+
+def put_solution(b: Blocks, count: int, solution: ContactSolution, f: Array) -> None:
+    """Writes the impulses of a solution of `to_problem` into f (count, ROWS)."""
+    head = b.head[:count]
+    f[:count] = 0.0
+    contacts = head[:, Head.KIND] == Kind.CONTACT
+    f[:count][contacts, 0] = solution.normal
+    f[:count][contacts, 1:3] = solution.tangent
+    f[:count][head[:, Head.KIND] == Kind.HOLD, 0] = solution.joint
+    for (i, r), impulse in zip(box_rows(head), solution.box, strict=True):
+        f[i, r] = impulse
+
+
+def _by_block(b: Blocks, count: int) -> Array:
+    rows = np.zeros((count, ROWS, len(b.first)))
+    for i, (_, n, width, column, value) in enumerate(b.head[:count]):
+        columns = b.column[column : column + width]
+        rows[i, :n, columns] = b.value[value : value + n * width].reshape(n, width).T
+    return rows

@@ -1,0 +1,172 @@
+"""A contact problem by blocks: rows that share their columns, kept without their zeros.
+
+A simulator's rows touch the few degrees of freedom that move two bodies, and all rows of a
+contact touch the same ones. A block is such a set of rows:
+
+    CONTACT   row 0 the normal; rows 1, 2 sliding; row 3 spin; rows 4, 5 rolling (1, 3, 4 or 6
+              rows). A joint limit is a CONTACT with one row.
+    HOLD      one row that must move at a given speed (a rigid joint)
+    BOX       one row with an impulse between two limits (dry friction in a joint)
+
+`head[i]` and `data[i]` are named by the enumerations below. Entry (row r, k-th column) of block i
+is value[head[i, VALUE] + r * head[i, WIDTH] + k], in column[head[i, COLUMN] + k]; columns ascend.
+The mass is kept in full rows, filled in its lower part from first[j] on.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.problem.arrays import Array
+from stiction.kernels.compile import kernel
+
+Indices = NDArray[np.int64]
+
+ROWS = 6
+"""Rows of a block at most."""
+
+
+class Kind(IntEnum):
+    """What a block is."""
+
+    CONTACT = 0
+    HOLD = 1
+    BOX = 2
+
+
+class Head(IntEnum):
+    """Columns of `Blocks.head`."""
+
+    KIND = 0
+    ROWS = 1
+    WIDTH = 2
+    COLUMN = 3
+    VALUE = 4
+
+
+class Datum(IntEnum):
+    """Columns of `Blocks.data`."""
+
+    BOUND = 0
+    """CONTACT: least N v+ [m/s]; HOLD: the required speed; BOX: zero."""
+    SLIDE = 1
+    """Friction coefficient of rows 1 and 2."""
+    SPIN = 2
+    """Friction coefficient of row 3 [m]."""
+    ROLL = 3
+    """Friction coefficient of rows 4 and 5 [m]."""
+    DRAG = 4
+    """h mu_v of rows 1 and 2 [N s^2/m], for viscous friction."""
+    LIMIT = 5
+    """BOX: largest impulse."""
+
+
+HEADS = len(Head)
+DATA = len(Datum)
+
+
+class Blocks(NamedTuple):
+    """The rows of a problem, its mass, and its momentum; nv degrees of freedom, at most `cap`
+    blocks."""
+
+    head: Indices  # (cap, HEADS)
+    data: Array  # (cap, DATA)
+    column: Indices
+    value: Array
+    mass: Array  # (nv, nv) lower part from first[j]
+    first: Indices  # (nv,)
+    velocity: Array  # (nv,) before the step
+    push: Array  # (nv,) impulse of the applied forces, h f
+
+
+@kernel
+def row_velocities(b: Blocks, count, v, u, size):
+    """u (count, ROWS) := speed along each row less its bound; size: the sum of absolute values
+    behind it, which says what rounding there is in it."""
+    head, data, column, value = b.head, b.data, b.column, b.value
+    for i in range(count):
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        for r in range(head[i, Head.ROWS]):
+            a0 = head[i, Head.VALUE] + r * width
+            total = 0.0
+            absolute = 0.0
+            for k in range(width):
+                part = value[a0 + k] * v[column[c0 + k]]
+                total += part
+                absolute += abs(part)
+            u[i, r] = total
+            size[i, r] = absolute
+        u[i, 0] -= data[i, Datum.BOUND]
+        size[i, 0] += abs(data[i, Datum.BOUND])
+
+
+@kernel
+def add_impulses(b: Blocks, count, f, out):
+    """out (nv,) += the impulses f (count, ROWS) along their rows."""
+    head, column, value = b.head, b.column, b.value
+    for i in range(count):
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        for r in range(head[i, Head.ROWS]):
+            impulse = f[i, r]
+            if impulse != 0.0:
+                a0 = head[i, Head.VALUE] + r * width
+                for k in range(width):
+                    out[column[c0 + k]] += impulse * value[a0 + k]
+
+
+@kernel
+def inverse_inertias(b: Blocks, count, factor, work, weight):
+    """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass; work (nv,)."""
+    head, column, value, first = b.head, b.column, b.value, b.first
+    for i in range(count):
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        low, high = 0, -1
+        if width > 0:
+            low, high = first[column[c0]], column[c0 + width - 1]
+            for k in range(1, width):
+                low = min(low, first[column[c0 + k]])
+        for r in range(head[i, Head.ROWS]):
+            a0 = head[i, Head.VALUE] + r * width
+            for j in range(low, high + 1):
+                work[j] = 0.0
+            for k in range(width):
+                work[column[c0 + k]] = value[a0 + k]
+            total = 0.0
+            for k in range(high, low - 1, -1):
+                y = work[k]
+                if y != 0.0:
+                    share = y * factor[k, k]
+                    total += y * share
+                    for j in range(first[k], k):
+                        work[j] -= share * factor[k, j]
+            weight[i, r] = total
+
+
+@kernel
+def mass_times(b: Blocks, x, out):
+    """out (nv,) := M x."""
+    mass, first = b.mass, b.first
+    for j in range(x.shape[0]):
+        total = mass[j, j] * x[j]
+        for k in range(first[j], j):
+            total += mass[j, k] * x[k]
+            out[k] += mass[j, k] * x[j]
+        out[j] = total
+
+
+def allocate(nv: int, blocks: int, entries: int) -> Blocks:
+    """Room for a problem with that many blocks and matrix entries."""
+    return Blocks(
+        np.zeros((blocks, HEADS), np.int64),
+        np.zeros((blocks, DATA)),
+        np.zeros(entries, np.int64),
+        np.zeros(entries),
+        np.zeros((nv, nv)),
+        np.zeros(nv, np.int64),
+        np.zeros(nv),
+        np.zeros(nv),
+    )

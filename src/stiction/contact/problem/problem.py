@@ -1,0 +1,666 @@
+"""`ContactProblem`: one step of rigid bodies in contact, as arrays, validated once.
+
+Unknown are the velocity v+ after the step and the impulses f_n, f_t, f_j, f_b:
+
+    M v+ = M v + h f + N' f_n + T' f_t + J' f_j + B' f_b
+    0 <= f_n  _|_  N v+ - b >= 0        contacts and joint limits
+    f_t: the friction law of the model  |f_t| <= mu f_n against T v+, say
+    J v+ = c                            joints
+    |f_b| <= limit, against B v+        dry friction in joints; with limit + ratio f_n of one
+                                        contact, torsional and rolling friction there
+
+Contact models see it whitened: with M = L L', row_w = L^-1 row and v_free = v + h M^-1 f, the
+velocity along each row is `free + rows (rows' impulses)`. A problem given by its contact-space
+(Delassus) matrix W = rows rows' has the same view, and no mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stiction.contact.certificate.scales import measure, measure_delassus
+from stiction.contact.problem import validation as check
+from stiction.contact.problem import whitening
+from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Scales, Whitened
+from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
+from stiction.errors import InvalidInput
+
+T = TypeVar("T")
+N = TypeVar("N", np.float64, np.int64)
+
+FORMAT = 1
+"""Version of the .npz files that `save` writes; `load` refuses later ones."""
+
+
+class ContactProblem:
+    """One step of bodies in contact.
+
+    Parameters, all by keyword; nv degrees of freedom, nc contacts, nj joint rows, nb box rows:
+
+    mass          (nv, nv) inertia, symmetric positive definite [kg, kg m^2]
+    velocity      (nv,) before the step [m/s, rad/s]
+    force         (nv,) applied force, bias included [N, N m]
+    dt            length of the step [s]
+    normal        (nc, nv) parting speed per velocity; also rows of joint limits
+    tangent       (nc, 2, nv) sliding velocity per velocity in two orthonormal directions; None
+                  for frictionless contacts; a planar contact has zeros for the second
+    friction      (nc,) or scalar, mu in [0, inf]; a contact with 0 is frictionless
+    viscosity     (nc,) or scalar, mu_v >= 0 [N s/m], for viscous friction
+    bound         (nc,) or scalar, least N v+ [m/s]: 0 where touching, -gap/h ahead of contact
+    joint         (nj, nv) rows with J v+ = joint_target; they may depend on each other
+    joint_target  (nj,) or scalar [m/s, rad/s]
+    box           (nb, nv) rows of joint dry friction, and of torsional and rolling friction
+    box_limit     (nb,) or scalar, largest impulse, tau h [N s, N m s]; inf allowed; may be left
+                  out (0) where every row has a contact
+    box_contact   (nb,) or scalar, the contact whose normal impulse a row's limit grows with, or -1
+                  (the default) for none
+    box_friction  (nb,) or scalar >= 0, how much it grows, |f_b| <= box_limit + box_friction f_n
+                  [m for rows of angular velocity]; a scalar serves the rows that have a contact
+
+    Torsional friction is a row for spin about a contact's normal, rolling friction one or two for
+    turning about its tangents. They belong to Coulomb's law: elsewhere such a row has its
+    `box_limit` only.
+
+    Arrays are copied and checked once: a wrong shape, a non-finite entry, a negative friction or
+    an inertia that is none raise `InvalidInput` with the array's name and the index. The
+    attributes of the same names are read-only views.
+    """
+
+    __slots__ = (
+        "_arrays",
+        "_cache",
+        "_factor",
+        "_last",
+        "asymmetry",
+        "delassus",
+        "dimension",
+        "dt",
+        "indefiniteness",
+    )
+
+    _arrays: Arrays
+    _cache: dict[str, Any]
+    _factor: Array  # U (nv, nv) of `whitening`, or the rows of a Delassus matrix (n, r)
+    _last: NDArray[np.int64]  # (nv,) of `whitening`
+    dt: float
+    dimension: int
+    """Rows per contact of a Delassus problem, 2 or 3; otherwise 3."""
+    delassus: Array | None
+    """(dimension nc, dimension nc) contact-space matrix as given, symmetrized [1/kg]; or None."""
+    asymmetry: float
+    """How far the given `delassus` was from symmetric, relative to its diagonal."""
+    indefiniteness: float
+    """Minus the least over the largest eigenvalue of `delassus` scaled to a unit diagonal; what
+    `whitened` leaves out."""
+
+    def __init__(
+        self,
+        *,
+        mass: ArrayLike,
+        velocity: ArrayLike,
+        force: ArrayLike,
+        dt: float,
+        normal: ArrayLike | None = None,
+        tangent: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        bound: ArrayLike | None = None,
+        joint: ArrayLike | None = None,
+        joint_target: ArrayLike | None = None,
+        box: ArrayLike | None = None,
+        box_limit: ArrayLike | None = None,
+        box_contact: ArrayLike | None = None,
+        box_friction: ArrayLike | None = None,
+    ) -> None:
+        mass_matrix, factor, last = check.spd("mass", mass)
+        nv = len(mass_matrix)
+        normal_rows = _rows("normal", normal, nv)
+        nc = len(normal_rows)
+        if tangent is None:
+            tangent_rows = np.zeros((nc, 2, nv))
+        else:
+            tangent_rows = check.real("tangent", tangent, (nc, 2, nv))
+        joint_rows = _rows("joint", joint, nv)
+        box_rows = _rows("box", box, nv)
+        contact, ratio = _box_friction(box_contact, box_friction, len(box_rows), nc)
+        if box_limit is None and (contact < 0).any():
+            reason = "is missing: each row of box needs its limit tau h, or a contact"
+            raise InvalidInput("box_limit", reason)
+        self._fill(
+            Arrays(
+                mass_matrix,
+                check.real("velocity", velocity, (nv,)),
+                check.real("force", force, (nv,)),
+                normal_rows,
+                tangent_rows,
+                _friction(friction, nc, needed=tangent is not None and viscosity is None),
+                _viscosity(viscosity, nc),
+                check.per_row("bound", bound, nc, 0.0),
+                joint_rows,
+                check.per_row("joint_target", joint_target, len(joint_rows), 0.0),
+                box_rows,
+                check.nonnegative(
+                    "box_limit",
+                    0.0 if box_limit is None else box_limit,
+                    len(box_rows),
+                    "a limit on |impulse| is not negative (inf: no limit)",
+                    infinite=True,
+                ),
+                contact,
+                ratio,
+            ),
+            factor,
+            last,
+            check.positive_scalar("dt", dt, "a step takes a positive time in seconds"),
+        )
+
+    @classmethod
+    def from_delassus(
+        cls,
+        delassus: ArrayLike,
+        free_velocity: ArrayLike,
+        *,
+        friction: ArrayLike,
+        bound: ArrayLike | None = None,
+        viscosity: ArrayLike | None = None,
+        dt: float = 1.0,
+        dimension: int = 3,
+    ) -> ContactProblem:
+        """A problem u = W f + q in contact space, without mass or degrees of freedom.
+
+        delassus       W (n, n), n = dimension nc, symmetric positive semidefinite [1/kg]; rows
+                       contact by contact: normal, tangent 1, and in three dimensions tangent 2
+        free_velocity  q (n,) [m/s]; need not lie in the range of W
+        friction, bound, viscosity, dt   as for the class; dt matters to viscous friction only
+        dimension      3, or 2 for planar problems
+
+        W is replaced by its symmetric part; `asymmetry` tells how far that was, and more than
+        1e-2 of its diagonal is an error. `velocity` of a solution is u (n,).
+        """
+        if dimension not in (2, 3):
+            raise InvalidInput("dimension", f"is {dimension}: contacts have 2 or 3 rows each")
+        free = check.real("free_velocity", free_velocity, (-1,))
+        nc, rest = divmod(len(free), dimension)
+        if rest:
+            reason = f"must have {dimension} entries per contact: normal, then tangents"
+            raise InvalidInput("free_velocity", reason, free.shape)
+        matrix, asymmetry, rows, indefiniteness = check.psd("delassus", delassus, len(free))
+        none = np.zeros((0, 0))
+        problem = cls.__new__(cls)
+        problem._fill(
+            Arrays(
+                none,
+                free,
+                np.zeros(len(free)),
+                np.zeros((nc, 0)),
+                np.zeros((nc, 2, 0)),
+                _friction(friction, nc, needed=True),
+                _viscosity(viscosity, nc),
+                check.per_row("bound", bound, nc, 0.0),
+                none,
+                np.zeros(0),
+                none,
+                np.zeros(0),
+                np.zeros(0, np.int64),
+                np.zeros(0),
+            ),
+            rows,
+            np.empty(0, np.int64),
+            check.positive_scalar("dt", dt, "a step takes a positive time in seconds"),
+            delassus=matrix,
+            dimension=dimension,
+            asymmetry=asymmetry,
+            indefiniteness=indefiniteness,
+        )
+        return problem
+
+    def _fill(
+        self,
+        arrays: Arrays,
+        factor: Array,
+        last: NDArray[np.int64],
+        dt: float,
+        delassus: Array | None = None,
+        dimension: int = 3,
+        asymmetry: float = 0.0,
+        indefiniteness: float = 0.0,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "_arrays", arrays)
+        put(self, "_factor", factor)
+        put(self, "_last", last)
+        put(self, "_cache", {})
+        put(self, "dt", dt)
+        put(self, "dimension", dimension)
+        put(self, "delassus", None if delassus is None else _locked(delassus))
+        put(self, "asymmetry", asymmetry)
+        put(self, "indefiniteness", indefiniteness)
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"a ContactProblem is not changed: make a new one to set {name}")
+
+    def __repr__(self) -> str:
+        kind = "" if self.delassus is None else ", by its Delassus matrix"
+        return f"ContactProblem(nv={self.nv}, nc={self.nc}, nj={self.nj}, nb={self.nb}{kind})"
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom; of a Delassus problem, contact velocities."""
+        return len(self._arrays.velocity)
+
+    @property
+    def nc(self) -> int:
+        """Contacts, frictionless ones and joint limits included."""
+        return len(self._arrays.friction)
+
+    @property
+    def nj(self) -> int:
+        """Joint rows."""
+        return len(self._arrays.joint_target)
+
+    @property
+    def nb(self) -> int:
+        """Box rows."""
+        return len(self._arrays.box_limit)
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays of a problem with mass, for kernels; see `Arrays`."""
+        return self._arrays
+
+    @property
+    def mass(self) -> Array:
+        """(nv, nv) inertia [kg, kg m^2]."""
+        return self._own("mass")
+
+    @property
+    def velocity(self) -> Array:
+        """(nv,) before the step [m/s, rad/s]; of a Delassus problem the free velocity."""
+        return _locked(self._arrays.velocity)
+
+    @property
+    def force(self) -> Array:
+        """(nv,) applied [N, N m]."""
+        return _locked(self._arrays.force)
+
+    @property
+    def normal(self) -> Array:
+        """(nc, nv) rows of parting speeds."""
+        return self._own("normal")
+
+    @property
+    def tangent(self) -> Array:
+        """(nc, 2, nv) rows of sliding velocities."""
+        return self._own("tangent")
+
+    @property
+    def friction(self) -> Array:
+        """(nc,) mu."""
+        return _locked(self._arrays.friction)
+
+    @property
+    def viscosity(self) -> Array:
+        """(nc,) mu_v [N s/m]."""
+        return _locked(self._arrays.viscosity)
+
+    @property
+    def bound(self) -> Array:
+        """(nc,) least parting speed [m/s]."""
+        return _locked(self._arrays.bound)
+
+    @property
+    def joint(self) -> Array:
+        """(nj, nv) joint rows."""
+        return self._own("joint")
+
+    @property
+    def joint_target(self) -> Array:
+        """(nj,) required J v+."""
+        return _locked(self._arrays.joint_target)
+
+    @property
+    def box(self) -> Array:
+        """(nb, nv) rows of joint dry friction, torsional and rolling friction."""
+        return self._own("box")
+
+    @property
+    def box_limit(self) -> Array:
+        """(nb,) largest impulses [N s, N m s]; of a row with a contact, without its part."""
+        return _locked(self._arrays.box_limit)
+
+    @property
+    def box_contact(self) -> NDArray[np.int64]:
+        """(nb,) contact whose normal impulse the row's limit grows with, or -1."""
+        return _locked(self._arrays.box_contact)
+
+    @property
+    def box_friction(self) -> Array:
+        """(nb,) limit per normal impulse of the contact [m for rows of angular velocity]."""
+        return _locked(self._arrays.box_friction)
+
+    def _own(self, name: str) -> Array:
+        if self.delassus is not None:
+            raise AttributeError(
+                f"a problem given by its Delassus matrix has no {name}: use `whitened`"
+            )
+        return _locked(cast(Array, getattr(self._arrays, name)))
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` returns, kept: everything derived depends on frozen arrays only."""
+        if name not in self._cache:
+            self._cache[name] = make()
+        return cast(T, self._cache[name])
+
+    @property
+    def whitened(self) -> Whitened:
+        """Rows and free velocities in coordinates of unit mass; computed once."""
+        return self._once("whitened", self._whiten)
+
+    @property
+    def scales(self) -> Scales:
+        """Velocity and impulse scales of every row; computed once."""
+        return self._once("scales", self._measure)
+
+    @property
+    def factor(self) -> tuple[Array, NDArray[np.int64]]:
+        """Factor of the mass as `whitening.factorize` leaves it, for kernels."""
+        return self._factor, self._last
+
+    @property
+    def island_count(self) -> int:
+        """How many islands there are; computed once."""
+        return self._once("islands", lambda: len(self.islands()))
+
+    @property
+    def no_guess(self) -> tuple[Array, Array, Array]:
+        """Zero impulses, in the place of a warm start's."""
+        return self._once(
+            "guess", lambda: (np.zeros(self.nc), np.zeros((self.nc, 2)), np.zeros(self.nb))
+        )
+
+    @property
+    def free_velocity(self) -> Array:
+        """(nv,) v + h M^-1 f, without any contact; of a Delassus problem q."""
+        return _locked(self._once("free", self._free))
+
+    def _free(self) -> Array:
+        arrays = self._arrays
+        if self.delassus is not None or not arrays.force.any():
+            return arrays.velocity
+        drift = self.dt * arrays.force
+        whitening.solve(self._factor, self._last, drift)
+        return arrays.velocity + drift
+
+    def _whiten(self) -> Whitened:
+        arrays, nc, nj, nv = self._arrays, self.nc, self.nj, self.nv
+        if self.delassus is not None:
+            return self._whiten_delassus()
+        v_free = self._once("free", self._free)
+        rows = np.concatenate(
+            [arrays.normal, arrays.tangent.reshape(2 * nc, nv), arrays.joint, arrays.box]
+        )
+        free = whitening.whiten_rows(self._factor, self._last, rows, v_free)
+        end_t, end_j = 3 * nc, 3 * nc + nj
+        return Whitened(
+            rows[:nc],
+            rows[nc:end_t].reshape(nc, 2, nv),
+            rows[end_t:end_j],
+            rows[end_j:],
+            free[:nc] - arrays.bound,
+            free[nc:end_t].reshape(nc, 2),
+            free[end_t:end_j] - arrays.joint_target,
+            free[end_j:],
+            whitening.whiten_momentum(self._factor, self._last, v_free),
+        )
+
+    def _whiten_delassus(self) -> Whitened:
+        rows, free = self._by_contact(self._factor), self._by_contact(self._arrays.velocity)
+        diagonal = self.kernel_delassus.diagonal()
+        momentum = _least_squares(self._factor, self._arrays.velocity, diagonal)
+        none = np.zeros((0, len(momentum)))
+        return Whitened(
+            np.ascontiguousarray(rows[:, 0]),
+            np.ascontiguousarray(rows[:, 1:]),
+            none,
+            none,
+            free[:, 0] - self._arrays.bound,
+            np.ascontiguousarray(free[:, 1:]),
+            np.zeros(0),
+            np.zeros(0),
+            momentum,
+        )
+
+    def _measure(self) -> Scales:
+        if self.delassus is None:
+            return measure(self._arrays, self.whitened, self._once("free", self._free))
+        return measure_delassus(self._arrays, self.whitened, self.kernel_delassus, self.dimension)
+
+    @property
+    def kernel_delassus(self) -> Array:
+        """`delassus` with its writable flag, for kernels; see `Arrays`."""
+        return self._once("delassus", lambda: np.array(self.delassus))
+
+    def _by_contact(self, rows: Array) -> Array:
+        """Interleaved rows (dimension nc, ...) as (nc, 3, ...), zeros for a missing tangent."""
+        shape = (self.nc, self.dimension, *rows.shape[1:])
+        if self.dimension == 3:
+            return rows.reshape(shape)
+        out = np.zeros((self.nc, 3, *rows.shape[1:]))
+        out[:, :2] = rows.reshape(shape)
+        return out
+
+    def velocity_from(
+        self,
+        normal: ArrayLike | None = None,
+        tangent: ArrayLike | None = None,
+        joint: ArrayLike | None = None,
+        box: ArrayLike | None = None,
+    ) -> Array:
+        """v+ (nv,) under the impulses normal (nc,), tangent (nc, 2), joint (nj,), box (nb,).
+
+        None means no impulse. Of a Delassus problem: u (dimension nc,), interleaved.
+        """
+        arrays = self._arrays
+        f_n = impulse("normal", normal, (self.nc,))
+        f_t = impulse("tangent", tangent, (self.nc, 2))
+        f_j = impulse("joint", joint, (self.nj,))
+        f_b = impulse("box", box, (self.nb,))
+        if self.delassus is not None:
+            f = np.column_stack([f_n, f_t])[:, : self.dimension].ravel()
+            return arrays.velocity + self.kernel_delassus @ f
+        change = whitening.momentum_change(arrays, self.dt, f_n, f_t, f_j, f_b)
+        whitening.solve(self._factor, self._last, change)
+        return arrays.velocity + change
+
+    def contact_velocity(self, velocity: ArrayLike) -> RowVelocity:
+        """Velocity along each row for the velocity (nv,) of the bodies; bounds and targets
+        are not subtracted."""
+        v = impulse("velocity", velocity, (self.nv,))
+        arrays = self._arrays
+        if self.delassus is not None:
+            u = self._by_contact(v)
+            return RowVelocity(u[:, 0].copy(), u[:, 1:].copy(), np.zeros(0), np.zeros(0))
+        slip = whitening.times(arrays.tangent.reshape(2 * self.nc, self.nv), v)
+        return RowVelocity(
+            whitening.times(arrays.normal, v),
+            slip.reshape(self.nc, 2),
+            whitening.times(arrays.joint, v),
+            whitening.times(arrays.box, v),
+        )
+
+    def islands(self) -> list[Island]:
+        """Groups of rows that share no degree of freedom; see `Island`.
+
+        A box row is where its contact is. Rows of zeros form islands of their own, without
+        degrees of freedom. In a Delassus problem contacts stand for the degrees of freedom:
+        `dofs` are rows of its matrix.
+        """
+        arrays, nc = self._arrays, self.nc
+        if self.delassus is not None:
+            labels = label_blocks(self.kernel_delassus, self.dimension)
+            dof_labels = np.repeat(labels, self.dimension)
+        else:
+            labels, dof_labels = label_rows(
+                arrays.mass,
+                arrays.normal,
+                arrays.tangent,
+                arrays.joint,
+                arrays.box,
+                arrays.box_contact,
+            )
+        return gather(labels, dof_labels, nc, self.nj, arrays.box_contact)
+
+    def restricted(self, island: Island) -> ContactProblem:
+        """The problem of one island: its rows over its degrees of freedom."""
+        a = self._arrays
+        dofs, contacts = island.dofs, island.contacts
+        common: dict[str, Any] = {
+            "friction": a.friction[contacts],
+            "viscosity": a.viscosity[contacts],
+            "bound": a.bound[contacts],
+            "dt": self.dt,
+        }
+        if self.delassus is not None:
+            block = self.delassus[np.ix_(dofs, dofs)]
+            free = a.velocity[dofs]
+            return self.from_delassus(block, free, dimension=self.dimension, **common)
+        contact = a.box_contact[island.boxes]
+        return ContactProblem(
+            mass=a.mass[np.ix_(dofs, dofs)],
+            velocity=a.velocity[dofs],
+            force=a.force[dofs],
+            normal=a.normal[np.ix_(contacts, dofs)],
+            tangent=a.tangent[contacts][:, :, dofs],
+            joint=a.joint[np.ix_(island.joints, dofs)],
+            joint_target=a.joint_target[island.joints],
+            box=a.box[np.ix_(island.boxes, dofs)],
+            box_limit=a.box_limit[island.boxes],
+            box_contact=np.where(contact < 0, -1, np.searchsorted(contacts, contact)),
+            box_friction=a.box_friction[island.boxes],
+            **common,
+        )
+
+    def _arguments(self) -> dict[str, Any]:
+        """What makes this problem again: of the class, or of `from_delassus`."""
+        arguments = {**self._arrays._asdict(), "dt": self.dt}
+        if self.delassus is None:
+            return arguments
+        kept = ("friction", "bound", "viscosity", "dt")
+        return {
+            "delassus": self.delassus,
+            "free_velocity": self._arrays.velocity,
+            "dimension": self.dimension,
+            **{name: arguments[name] for name in kept},
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_arguments, (self._arguments(),)
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Writes the problem as .npz, to be loaded and solved elsewhere; returns the path."""
+        path = Path(path)
+        with path.open("wb") as file:  # given a name, NumPy would append .npz to some
+            np.savez(file, format=FORMAT, **self._arguments())
+        return path
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> ContactProblem:
+        """The problem that `save` wrote; validated again."""
+        with Path(path).open("rb") as stream:
+            try:
+                file = np.load(stream, allow_pickle=False)
+                content = {name: file[name] for name in file.files}
+            except (ValueError, EOFError, BadZipFile, AttributeError) as error:
+                raise InvalidInput(str(path), f"is no .npz file of numbers: {error}") from error
+        version = content.pop("format", None)
+        if version is None or version not in range(1, FORMAT + 1):
+            reason = f"is no contact problem of format 1 to {FORMAT}, but of format {version}"
+            raise InvalidInput(str(path), reason)
+        try:
+            return _from_arguments(content)
+        except TypeError as error:  # an array too many or too few
+            raise InvalidInput(str(path), f"is no contact problem: {error}") from error
+
+
+def _from_arguments(arguments: dict[str, Any]) -> ContactProblem:
+    if "delassus" not in arguments:
+        return ContactProblem(**arguments)
+    rest = dict(arguments)
+    rest["dimension"] = int(rest["dimension"])
+    return ContactProblem.from_delassus(rest.pop("delassus"), rest.pop("free_velocity"), **rest)
+
+
+def impulse(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    """`value` as a contiguous, writable float64 array of `shape`, zeros for None.
+
+    Copied only where it has to be. Not checked for finiteness: a certificate grades what it
+    is given, and grades NaN as infinitely wrong.
+    """
+    if value is None:
+        return np.zeros(shape)
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise InvalidInput(name, f"must have shape {shape}", array.shape)
+    return array if array.flags.writeable else array.copy()
+
+
+def _rows(name: str, value: ArrayLike | None, nv: int) -> Array:
+    return np.zeros((0, nv)) if value is None else check.real(name, value, (-1, nv))
+
+
+def _friction(value: ArrayLike | None, nc: int, *, needed: bool) -> Array:
+    if value is None:
+        if needed and nc:
+            reason = "is missing: tangents need mu per contact (0: frictionless, inf: no limit)"
+            raise InvalidInput("friction", reason)
+        value = 0.0
+    advice = "a coefficient of friction lies in [0, inf]"
+    return check.nonnegative("friction", value, nc, advice, infinite=True)
+
+
+def _viscosity(value: ArrayLike | None, nc: int) -> Array:
+    advice = "viscosity is a finite number >= 0 in N s/m"
+    given = 0.0 if value is None else value
+    return check.nonnegative("viscosity", given, nc, advice, infinite=False)
+
+
+def _box_friction(
+    contact: ArrayLike | None, ratio: ArrayLike | None, nb: int, nc: int
+) -> tuple[NDArray[np.int64], Array]:
+    """(nb,) contacts, -1 for none, and limits per normal impulse, checked."""
+    advice = f"the number of one of {nc} contacts, or -1 for none"
+    which = check.indices("box_contact", -1 if contact is None else contact, nb, nc, advice)
+    given = 0.0 if ratio is None else ratio
+    advice = "a ratio of impulses is a finite number >= 0"
+    ratios = check.nonnegative("box_friction", given, nb, advice, infinite=False)
+    if contact is not None and np.ndim(given) == 0:
+        return which, np.where(which < 0, 0.0, ratios)
+    loose = np.flatnonzero((which < 0) & (ratios > 0.0))
+    if loose.size:
+        reason = f"is {ratios[loose[0]]:g}, but box_contact gives the row no contact"
+        raise InvalidInput("box_friction", reason, ratios.shape, (int(loose[0]),))
+    return which, ratios
+
+
+def _least_squares(rows: Array, free: Array, diagonal: Array) -> Array:
+    """x (r,) with rows x nearest to `free`, each entry weighted by 1 / diagonal.
+
+    So weighted the columns of `rows` are orthogonal: they were eigenvectors (`check.psd`).
+    """
+    weight = np.divide(1.0, diagonal, out=np.zeros(len(free)), where=diagonal > 0.0)
+    weighted = weight[:, None] * rows
+    return cast(Array, (free @ weighted) / np.einsum("ij,ij->j", rows, weighted))
+
+
+def _locked(array: NDArray[N]) -> NDArray[N]:
+    """A read-only view."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,1 @@
+"""Baraff's driving of one contact after the other."""

@@ -1,0 +1,509 @@
+"""Baraff's driving: one force after the other until its condition holds, sets keep the rest.
+
+Symbols and sets: `baraff_sets.py`. What each step keeps true: all conditions of all sets. The
+force that is driven grows until its own condition is met; whatever member of a set meets its
+limit on the way changes sets. A member that bounces between two sets with a step of zero is
+given up, and established later (his 5.4). In 3D (his 5.6) the direction of friction at its edge
+is frozen; a round ends with Newton's method on the exact law, which turns it against the slip.
+
+How it can fail: RAY (nothing limits the driven force), SINGULAR, CYCLE (rounds ran out),
+PIVOT_LIMIT.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.contact.problem.cones import Cones
+from stiction.contact.solvers.baraff.sets import (
+    BROKEN,
+    CLAMPED,
+    FIXED,
+    FRICTION,
+    HALF,
+    IDLE,
+    NORMAL,
+    OPEN,
+    RATE,
+    SEPARATING,
+    SLIP,
+    STICK,
+    STILL,
+    Sets,
+    Work,
+    answer,
+    begin_slip,
+    new_sets,
+    new_work,
+    normal_fault,
+    radius,
+    refresh,
+    settle,
+    unit_fault,
+)
+from stiction.kernels.compile import kernel, leaf
+from stiction.status import Code
+
+RAYS = 3
+"""Rays after which the directions are refreshed and the drive begun again."""
+
+
+NEWTON = 20
+"""Newton steps at most; the directions are right after some five, or the sets are wrong."""
+
+
+@leaf
+def step_limit(contacts, units):
+    """Steps that one attempt may take; successful ones take some four per contact."""
+    return 200 + 50 * (contacts + units)
+
+
+@kernel
+def _to_edge(f0, f1, d0, d1, reach, growth):
+    """Smallest step at which |f + step d| = reach + step growth from inside (his eq. (23)), or
+    inf. The root is written without cancellation."""
+    a = d0 * d0 + d1 * d1 - growth * growth
+    b = f0 * d0 + f1 * d1 - reach * growth
+    c = min(f0 * f0 + f1 * f1 - reach * reach, 0.0)
+    under = b * b - a * c
+    if under < 0.0:
+        return np.inf
+    if b > 0.0:
+        return -c / (b + np.sqrt(under))
+    if a > 0.0:
+        return (-b + np.sqrt(under)) / a
+    return np.inf
+
+
+@kernel
+def _longest_step(p: Cones, s: Sets, w: Work):
+    """(step, kind, index) of the first member of a set that meets its limit, or (inf, 0, -1)."""
+    top = 1.0
+    for i in range(w.theta.shape[0]):
+        top = max(top, max(abs(w.theta[i]), abs(w.a[i])))
+    rate = RATE * top
+    step, kind, index = np.inf, NORMAL, -1
+    for i in range(w.theta.shape[0]):
+        if s.normal[i] == CLAMPED and w.theta[i] < -rate:
+            here = max(s.theta[i], 0.0) / -w.theta[i]
+        elif s.normal[i] == SEPARATING and w.a[i] < -rate:
+            here = max(s.a[i], 0.0) / -w.a[i]
+        else:
+            continue
+        if here < step:
+            step, index = here, i
+    for u in range(s.unit.shape[0]):
+        here = np.inf
+        if s.unit[u] == STICK:
+            growth = p.mu[u] * w.theta[p.parent[u]] if p.parent[u] >= 0 else 0.0
+            if abs(growth) > rate or abs(w.phi[u, 0]) + abs(w.phi[u, 1]) > rate:
+                here = _to_edge(
+                    s.phi[u, 0], s.phi[u, 1], w.phi[u, 0], w.phi[u, 1], radius(p, s, u), growth
+                )
+        elif s.unit[u] == SLIP:
+            toward = s.along[u, 0] * w.slip[u, 0] + s.along[u, 1] * w.slip[u, 1]
+            if toward > rate:
+                now = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
+                here = max(-now, 0.0) / toward
+        if here < step:
+            step, kind, index = here, FRICTION, u
+    return step, kind, index
+
+
+@kernel
+def _advance(p: Cones, s: Sets, w: Work, step):
+    """Takes the step; friction at its edge is set there, not integrated."""
+    for i in range(s.theta.shape[0]):
+        s.theta[i] += step * w.theta[i]
+        if s.normal[i] == CLAMPED:
+            s.theta[i] = max(s.theta[i], 0.0)
+    for u in range(s.phi.shape[0]):
+        s.phi[u, 0] += step * w.phi[u, 0]
+        s.phi[u, 1] += step * w.phi[u, 1]
+    settle(p, s)
+
+
+@kernel
+def _separate(p: Cones, s: Sets, i):
+    """Contact i presses no more; friction that was given up elsewhere stays to be driven."""
+    s.normal[i] = SEPARATING
+    s.theta[i] = 0.0
+    for u in range(p.first[i], p.first[i + 1]):
+        if s.unit[u] != FIXED and (
+            s.unit[u] == SLIP or np.hypot(s.phi[u, 0], s.phi[u, 1]) <= BROKEN
+        ):
+            s.unit[u] = IDLE
+            s.phi[u] = 0.0
+        elif s.unit[u] == STICK:
+            s.unit[u] = OPEN
+
+
+@kernel
+def _clamp(p: Cones, s: Sets, i):
+    """Contact i presses from now on; its friction starts at its edge, which is zero."""
+    s.normal[i] = CLAMPED
+    for u in range(p.first[i], p.first[i + 1]):
+        if s.unit[u] == IDLE:
+            if np.hypot(s.slip[u, 0], s.slip[u, 1]) > BROKEN:
+                begin_slip(s, u, -s.slip[u, 0], -s.slip[u, 1])
+            else:
+                s.unit[u] = STICK
+
+
+@kernel
+def _change_sets(p: Cones, s: Sets, kind, index, bounced):
+    """Moves a member that met its limit to its other set; gives it up where it bounced."""
+    if kind == NORMAL:
+        if s.normal[index] == CLAMPED:
+            _separate(p, s, index)
+            if bounced:
+                s.normal[index] = OPEN
+        elif bounced:
+            s.normal[index] = OPEN
+        else:
+            _clamp(p, s, index)
+        return
+    u = index
+    if bounced:
+        s.unit[u] = OPEN
+    elif s.unit[u] == STICK:
+        if np.hypot(s.phi[u, 0], s.phi[u, 1]) > STILL:
+            begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
+        else:  # at the cone's tip: the direction is that of the slip to come
+            s.unit[u] = OPEN
+    else:
+        # In a plane slip is now zero. In space what is left of it lies across `along`: the
+        # friction has to be established anew, in another direction.
+        still = np.hypot(s.slip[u, 0], s.slip[u, 1]) <= BROKEN
+        s.unit[u] = STICK if still else OPEN
+
+
+@kernel
+def _travel(p: Cones, s: Sets, w: Work, own, memory):
+    """One step: as far as `own`, or to the first change of sets, which is made.
+
+    memory (2,) int64: kind and index of the last change: if the same member is to change again
+    after a step of zero, it bounced. Returns (code, own reached).
+    """
+    step, kind, index = _longest_step(p, s, w)
+    arrived = own <= step
+    if arrived:
+        step = own
+    if step == np.inf:
+        return Code.RAY, False
+    size = 0.0
+    for i in range(s.theta.shape[0]):
+        size = max(size, max(abs(w.theta[i]), abs(w.a[i])))
+    still = step * max(size, 1.0) <= STILL
+    _advance(p, s, w, step)
+    if arrived:
+        return Code.SOLVED, True
+    bounced = still and memory[0] == kind and memory[1] == index
+    _change_sets(p, s, kind, index, bounced)
+    memory[0] = kind
+    memory[1] = index
+    return Code.SOLVED, False
+
+
+@kernel
+def _press(p: Cones, s: Sets, i):
+    """Contact i is clamped with a force of its own; its friction has to be established."""
+    s.normal[i] = CLAMPED
+    for u in range(p.first[i], p.first[i + 1]):
+        if s.unit[u] == IDLE:
+            s.unit[u] = OPEN
+
+
+@kernel
+def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
+    """Drives theta_d until its condition holds; returns (code, steps)."""
+    s.normal[d] = OPEN
+    memory = np.full(2, -1)
+    for steps in range(limit):
+        if s.theta[d] >= -STILL and abs(s.a[d]) <= STILL:
+            s.theta[d] = max(s.theta[d], 0.0)
+            break
+        rising = s.theta[d] < -STILL or s.a[d] < 0.0
+        if not rising and s.theta[d] <= STILL:
+            _separate(p, s, d)
+            return Code.SOLVED, steps
+        if not answer(p, s, w, NORMAL, d, 1.0 if rising else -1.0, 0.0):
+            return Code.SINGULAR, steps
+        own = np.inf
+        if s.theta[d] < -STILL:
+            own = -s.theta[d]
+        elif rising and w.a[d] > RATE:
+            own = -s.a[d] / w.a[d]
+        elif not rising:
+            own = s.theta[d]
+            if w.a[d] < -RATE:
+                own = min(own, s.a[d] / -w.a[d])
+        before = s.theta[d]
+        code, arrived = _travel(p, s, w, own, memory)
+        if code != Code.SOLVED:
+            return code, steps
+        if arrived:
+            if before < -STILL:
+                s.theta[d] = 0.0  # and on, if a is still negative
+            elif not rising and s.theta[d] <= STILL:
+                _separate(p, s, d)
+                return Code.SOLVED, steps + 1
+            else:
+                break
+    else:
+        return Code.PIVOT_LIMIT, limit
+    _press(p, s, d)
+    return Code.SOLVED, steps + 1
+
+
+@kernel
+def _aim(p: Cones, s: Sets, u, g):
+    """Fills g (2,) with the direction to drive open friction in; returns whether inward, to the
+    edge of its disc, or (False) against the slip; True, True if its condition holds."""
+    reach = radius(p, s, u)
+    size = np.hypot(s.phi[u, 0], s.phi[u, 1])
+    slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
+    if size > reach + STILL:
+        g[0] = -s.phi[u, 0] / size
+        g[1] = -s.phi[u, 1] / size
+        return True, False
+    if slip <= BROKEN:
+        s.unit[u] = STICK
+        return False, True
+    if reach <= STILL:
+        begin_slip(s, u, -s.slip[u, 0], -s.slip[u, 1])
+        return False, True
+    g[0] = -s.slip[u, 0] / slip
+    g[1] = -s.slip[u, 1] / slip
+    if size >= reach - STILL and s.phi[u, 0] * g[0] + s.phi[u, 1] * g[1] >= 0.0:
+        begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
+        return False, True
+    return False, False
+
+
+@kernel
+def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
+    """Drives phi_u until its condition holds; returns (code, steps).
+
+    First against the slip, until that component is gone or the edge is met; then across it.
+    """
+    s.unit[u] = OPEN
+    g = np.empty(2)
+    inward, holds = _aim(p, s, u, g)
+    memory = np.full(2, -1)
+    steps = 0
+    while not holds:
+        if steps >= limit:
+            return Code.PIVOT_LIMIT, steps
+        steps += 1
+        if not answer(p, s, w, FRICTION, u, g[0], g[1]):
+            s.unit[u] = OPEN
+            return Code.SINGULAR, steps
+        growth = p.mu[u] * w.theta[p.parent[u]] if p.parent[u] >= 0 else 0.0
+        reach = radius(p, s, u)
+        edge = np.inf
+        stop = np.inf
+        if inward:
+            size = np.hypot(s.phi[u, 0], s.phi[u, 1])
+            if 1.0 + growth > RATE:
+                edge = (size - reach) / (1.0 + growth)
+            edge = min(edge, size)
+        else:
+            edge = _to_edge(s.phi[u, 0], s.phi[u, 1], w.phi[u, 0], w.phi[u, 1], reach, growth)
+            toward = g[0] * w.slip[u, 0] + g[1] * w.slip[u, 1]
+            if toward > RATE:
+                stop = max(-(g[0] * s.slip[u, 0] + g[1] * s.slip[u, 1]), 0.0) / toward
+        code, arrived = _travel(p, s, w, min(edge, stop), memory)
+        if code != Code.SOLVED:
+            s.unit[u] = OPEN
+            return code, steps
+        if not arrived:
+            continue
+        if inward:
+            inward, holds = _aim(p, s, u, g)
+        elif edge <= stop:
+            if np.hypot(s.phi[u, 0], s.phi[u, 1]) > 0.0:
+                begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
+            else:
+                begin_slip(s, u, g[0], g[1])
+            holds = True
+        elif np.hypot(s.slip[u, 0], s.slip[u, 1]) <= BROKEN:
+            s.unit[u] = STICK
+            holds = True
+        else:
+            s.along[u] = g
+            s.unit[u] = HALF
+            g[0], g[1] = -g[1], g[0]
+            if g[0] * s.slip[u, 0] + g[1] * s.slip[u, 1] > 0.0:
+                g *= -1.0
+    return Code.SOLVED, steps
+
+
+@kernel
+def _give_up_broken(p: Cones, s: Sets):
+    """Opens whatever does not hold after `refresh`; returns how many conditions fail."""
+    broken = 0
+    for i in range(s.theta.shape[0]):
+        if s.normal[i] == CLAMPED:
+            if s.theta[i] < -BROKEN or abs(s.a[i]) > BROKEN:
+                s.normal[i] = OPEN
+                broken += 1
+                for u in range(p.first[i], p.first[i + 1]):
+                    if s.unit[u] == STICK:
+                        s.unit[u] = OPEN
+            else:
+                s.theta[i] = max(s.theta[i], 0.0)
+        elif normal_fault(s, i) > BROKEN:
+            broken += 1
+        elif s.theta[i] > BROKEN:  # a drive that a ray ended: its force stands, and holds
+            _press(p, s, i)
+    for u in range(s.unit.shape[0]):
+        size = np.hypot(s.phi[u, 0], s.phi[u, 1])
+        slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
+        fails = False
+        if s.unit[u] == STICK:
+            fails = size > radius(p, s, u) + BROKEN or slip > BROKEN
+        elif s.unit[u] == SLIP and size > STILL:
+            along = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
+            fails = along + slip > BROKEN
+        elif s.unit[u] == OPEN:
+            fails = unit_fault(p, s, u) > BROKEN
+        if fails:
+            s.unit[u] = OPEN
+            broken += 1
+    return broken
+
+
+@kernel
+def _next(p: Cones, s: Sets, order, last, greedy):
+    """(kind, index) of what to establish next, or (0, -1): the friction of the contact whose
+    normal was last driven, else the worst normal (the first by `order` unless `greedy`), else
+    friction by `order`."""
+    if last >= 0 and s.normal[last] == CLAMPED:
+        for u in range(p.first[last], p.first[last + 1]):
+            if s.unit[u] == OPEN:
+                return FRICTION, u
+    worst, found = BROKEN, -1
+    for k in range(order.shape[0]):
+        i = order[k]
+        if s.normal[i] != CLAMPED:
+            fault = normal_fault(s, i)
+            if fault > worst * (1.0 + 1e-9):
+                worst, found = fault, i
+                if not greedy:
+                    break
+    if found >= 0:
+        return NORMAL, found
+    for k in range(order.shape[0]):
+        for u in range(p.first[order[k]], p.first[order[k] + 1]):
+            if s.unit[u] == OPEN and (
+                s.normal[order[k]] == CLAMPED or np.hypot(s.phi[u, 0], s.phi[u, 1]) > BROKEN
+            ):
+                return FRICTION, u
+    for u in range(s.unit.shape[0]):
+        if s.unit[u] == OPEN and p.parent[u] < 0:
+            return FRICTION, u
+    return NORMAL, -1
+
+
+@kernel
+def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
+    """Establishes the conditions everywhere, from the sets and forces in `s`.
+
+    Returns (code, steps, rounds used): a round is his algorithm, then `refresh`. On RAY the
+    direction is in w.theta, w.phi. With frozen directions a ray is no proof in space, so it
+    counts only if it comes back after they were refreshed.
+    """
+    steps = 0
+    rays = 0
+    settle(p, s)
+    for turn in range(rounds):
+        refresh(p, s, w, NEWTON)
+        if _give_up_broken(p, s) == 0:
+            return Code.SOLVED, steps, turn
+        last = -1
+        while True:
+            kind, d = _next(p, s, order, last, greedy)
+            if d < 0:
+                break
+            if steps >= limit:
+                return Code.PIVOT_LIMIT, steps, turn
+            if kind == NORMAL:
+                code, more = drive_normal(p, s, w, d, limit - steps)
+                last = d
+            else:
+                code, more = drive_friction(p, s, w, d, limit - steps)
+                last = -1
+            steps += more + 1
+            if code == Code.RAY and rays < RAYS:
+                rays += 1
+                break
+            if code != Code.SOLVED:
+                return code, steps, turn
+        for i in range(s.theta.shape[0]):
+            if s.normal[i] == OPEN and s.theta[i] <= BROKEN and normal_fault(s, i) <= BROKEN:
+                _separate(p, s, i)
+    return Code.CYCLE, steps, rounds
+
+
+@kernel
+def sequence(n, attempt):
+    """(n,) the order in which attempt number `attempt` takes the contacts: as they come, then
+    from other beginnings (steps of the golden ratio), every other time backwards."""
+    start = int(n * ((attempt * 0.6180339887498949) % 1.0))
+    out = np.empty(n, np.int64)
+    for k in range(n):
+        out[k] = (start + (n - 1 - k if attempt % 2 else k)) % n
+    return out
+
+
+@kernel
+def warm_sets(p: Cones, s: Sets, theta, phi):
+    """Sets and forces of an earlier answer: what presses is clamped, what is inside its disc
+    sticks, what is at its edge slips."""
+    for i in range(theta.shape[0]):
+        presses = theta[i] > BROKEN
+        s.theta[i] = theta[i] if presses else 0.0
+        s.normal[i] = CLAMPED if presses else SEPARATING
+    for u in range(p.mu.shape[0]):
+        if p.parent[u] >= 0 and s.normal[p.parent[u]] != CLAMPED:
+            continue
+        s.phi[u] = phi[u]
+        size = np.hypot(phi[u, 0], phi[u, 1])
+        if size > BROKEN and size >= radius(p, s, u) * (1.0 - 1e-9):
+            begin_slip(s, u, phi[u, 0], phi[u, 1])
+        else:
+            s.unit[u] = STICK
+
+
+@kernel
+def solve_driving(p: Cones, fixed, along, start_theta, start_phi, limit, rounds, attempts):
+    """(theta, phi, code, steps, rounds): forces that obey the laws, or on RAY a direction.
+
+    fixed (u,) bool: units with dynamic friction, along (u, 2) their directions; start_theta,
+    start_phi: an earlier answer, or empty. An attempt that fails is followed by another
+    with the contacts in another order.
+    """
+    n = p.normal.shape[0]
+    w = new_work(p)
+    steps = 0
+    turns = 0
+    code = Code.ERROR
+    s = new_sets(p)
+    for attempt in range(attempts):
+        s = new_sets(p)
+        for u in range(fixed.shape[0]):
+            if fixed[u]:
+                s.unit[u] = FIXED
+                s.along[u] = along[u]
+        if attempt == 0 and n > 0 and start_theta.shape[0] == n:
+            warm_sets(p, s, start_theta, start_phi)
+        order = sequence(n, attempt)
+        code, more, turn = establish(p, s, w, order, attempt == 0, limit, rounds)
+        steps += more
+        turns += turn
+        if code == Code.SOLVED:
+            return s.theta, s.phi, np.int64(code), steps, turns
+    if code == Code.RAY:
+        return w.theta, w.phi, np.int64(code), steps, turns
+    return s.theta, s.phi, np.int64(code), steps, turns

@@ -1,0 +1,1 @@
+"""The exact cone as a fixed point of conic programs."""

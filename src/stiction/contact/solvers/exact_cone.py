@@ -1,0 +1,199 @@
+"""From a problem's arrays to a graded answer in one compiled call: the first rungs of `Coulomb`.
+
+Whitening, scaling, the path, Newton's method, the way back and the certificate run without
+returning to Python. What does not pass here is left to the ladder in `coulomb.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.certificate.grading import Law, Table, grade
+from stiction.contact.certificate.scales import measure
+from stiction.contact.models.solution import STILL, Mode
+from stiction.contact.problem.arrays import Array, Arrays, Scales, Whitened
+from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
+from stiction.contact.problem.whitening import (
+    divide,
+    factorize,
+    momentum_change,
+    solve,
+    times,
+    whiten_momentum,
+)
+from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
+from stiction.contact.solvers.newton import newton, velocities
+from stiction.kernels.compile import kernel
+from stiction.status import Code
+
+SEED = 4
+"""Facets from which Newton's method starts: enough for the modes, fewest for the pivots."""
+
+ROUNDS = 8
+"""Rounds at most: the second turns the facets, each later one doubles them too, to 256. In
+Lloyd's families one is enough for 99 of 100; random rows with mu of 10 may need a fine polygon."""
+
+STIFFEST = 1e4
+"""Largest step of Newton's projections; 1, 1e3 and 1e4 are tried. Where bodies are jammed,
+impulses are thousands of times what the load asks for, and a step of one would let them drown
+the slip: of random rows on which 1 fails, the others solve three in four."""
+
+STEPS = 60
+"""Newton steps per round, over all candidate sets."""
+
+CONVERGED = 1e-11
+"""Residual of the scaled laws that is left to the certificate to judge."""
+
+
+class Outcome(NamedTuple):
+    """What one compiled solve returns; arrays as in `ContactSolution`."""
+
+    velocity: Array
+    normal: Array
+    tangent: Array
+    joint: Array
+    box: Array
+    modes: NDArray[np.int8]
+    table: Table
+    code: np.int64
+    pivots: int
+    steps: int
+    rounds: int
+
+
+@kernel
+def solve_exact(p, theta, phi, warm, limit):
+    """(code, pivots, steps, rounds): theta (n,), phi (u, 2) of a scaled problem (`Cones`), on
+    the exact cone.
+
+    warm: theta and phi come with a guess, and Newton's method is tried from there first;
+    rounds = 0 says that it was enough.
+    """
+    units = p.parent.shape[0]
+    turn = np.zeros(units)
+    circle = np.int64(0)  # a literal would have `newton` compiled twice
+    taken = 0
+    pivots = 0
+    if warm:
+        residual, taken = newton(p, theta, phi, STEPS, turn, circle, 1.0)
+        if residual <= CONVERGED:
+            return Code.SOLVED, 0, taken, 0
+    v = np.empty(p.normal.shape[1])
+    nu = np.empty(p.normal.shape[0])
+    slip = np.empty((units, 2))
+    for attempt in range(ROUNDS):
+        directions = facet_directions(p.flat, SEED << max(0, attempt - 1), turn)
+        code, more = follow_contact_path(p, directions, True, limit, theta, phi)
+        pivots += more
+        if code != Code.SOLVED:
+            return code, pivots, taken, attempt + 1
+        seed_theta, seed_phi = theta.copy(), phi.copy()
+        rho = 1.0
+        while rho <= STIFFEST:
+            theta[:], phi[:, :] = seed_theta, seed_phi
+            residual, steps = newton(p, theta, phi, STEPS, turn, circle, rho)
+            taken += steps
+            if residual <= CONVERGED:
+                return Code.SOLVED, pivots, taken, attempt + 1
+            rho *= 1e3 if rho == 1.0 else 10.0
+        velocities(p, theta, phi, v, nu, slip)
+        for u in range(units):
+            turn[u] = np.arctan2(phi[u, 1] - slip[u, 1], phi[u, 0] - slip[u, 0])
+    return Code.ERROR, pivots, taken, ROUNDS
+
+
+@kernel
+def whiten(arrays: Arrays, upper, last, v_free):
+    """`Whitened` of a problem with mass, from the factor of its mass."""
+    normal = arrays.normal.copy()
+    tangent = arrays.tangent.copy()
+    joint = arrays.joint.copy()
+    box = arrays.box.copy()
+    nc = normal.shape[0]
+    free_t = np.empty((nc, 2))
+    free_n = times(arrays.normal, v_free) - arrays.bound
+    for i in range(nc):
+        free_t[i] = times(arrays.tangent[i], v_free)
+        divide(upper, last, normal[i])
+        if arrays.friction[i] > 0.0:
+            divide(upper, last, tangent[i, 0])
+            divide(upper, last, tangent[i, 1])
+    free_j = times(arrays.joint, v_free) - arrays.joint_target
+    for i in range(joint.shape[0]):
+        divide(upper, last, joint[i])
+    free_b = times(arrays.box, v_free)
+    for i in range(box.shape[0]):
+        divide(upper, last, box[i])
+    momentum = whiten_momentum(upper, last, v_free)
+    return Whitened(normal, tangent, joint, box, free_n, free_t, free_j, free_b, momentum)
+
+
+@kernel
+def contact_modes(arrays: Arrays, scales: Scales, velocity, normal):
+    """(nc,) `Mode` of each contact."""
+    modes = np.zeros(normal.shape[0], np.int8)
+    for i in range(normal.shape[0]):
+        if normal[i] > 0.0:
+            slip = times(arrays.tangent[i], velocity)
+            moving = np.hypot(slip[0], slip[1]) > STILL * scales.contact[i]
+            modes[i] = Mode.SLIDE if moving and arrays.friction[i] > 0.0 else Mode.STICK
+    return modes
+
+
+@kernel
+def solve_arrays(
+    arrays: Arrays, dt, facets, whitened: Whitened, scales: Scales, upper, last, warm, guess
+):  # fmt: skip
+    """`Outcome` of a problem with mass whose factor, whitened view and scales are known.
+
+    facets: 0 for the exact cone. warm: guess = (normal, tangent, box) impulses are tried first.
+    """
+    cones, joints = build_cones(whitened, arrays)
+    n, units = cones.normal.shape[0], cones.parent.shape[0]
+    theta = np.zeros(n)
+    phi = np.zeros((units, 2))
+    turn = np.zeros(units)
+    limit = 100 + 20 * (n + units)
+    if warm:
+        theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
+    if facets == 0:
+        code, pivots, steps, rounds = solve_exact(cones, theta, phi, warm, limit)
+    else:
+        code, pivots, steps, rounds = Code.ERROR, 0, 0, 1
+        if warm:
+            residual, steps = newton(cones, theta, phi, STEPS, turn, facets, 1.0)
+            if residual <= CONVERGED:
+                code, rounds = Code.SOLVED, 0
+        if code != Code.SOLVED:
+            directions = facet_directions(cones.flat, facets, turn)
+            code, pivots = follow_contact_path(cones, directions, True, limit, theta, phi)
+    f_n, f_t, f_j, f_b = to_impulses(whitened, cones, joints, theta, phi)
+    velocity = momentum_change(arrays, dt, f_n, f_t, f_j, f_b)
+    solve(upper, last, velocity)
+    velocity += arrays.velocity
+    table = grade(Law.COULOMB, facets, dt, arrays, scales, velocity, f_n, f_t, f_j, f_b)
+    modes = contact_modes(arrays, scales, velocity, f_n)
+    return Outcome(
+        velocity, f_n, f_t, f_j, f_b, modes, table, np.int64(code), pivots, steps, rounds
+    )  # fmt: skip
+
+
+@kernel
+def solve_from_mass(arrays: Arrays, dt, facets):
+    """`Outcome` from the bare arrays: factor, whiten, measure, solve and grade."""
+    nv = arrays.mass.shape[0]
+    upper = np.empty((nv, nv))
+    last = np.empty(nv, np.int64)
+    factorize(arrays.mass, upper, last, 1e-14)
+    v_free = dt * arrays.force
+    solve(upper, last, v_free)
+    v_free += arrays.velocity
+    whitened = whiten(arrays, upper, last, v_free)
+    scales = measure(arrays, whitened, v_free)
+    guess = (arrays.bound, whitened.free_tangent, arrays.box_limit)
+    return solve_arrays(
+        arrays, dt, facets, whitened, scales, upper, last, False, guess
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Drumwright and Shell's convex program."""

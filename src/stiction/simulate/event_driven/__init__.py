@@ -1,0 +1,1 @@
+"""Smooth motion between events."""

@@ -1,0 +1,378 @@
+"""`EventDriven`: smooth motion between events, and events where they happen (Moby's way).
+
+A step of length dt is cut at its events:
+
+    impact     bodies that touch and approach: velocities jump (`impact.py`)
+    closing    a gap closes: found by conservative advancement (`impact_time.py`)
+    stopping   a contact or dry joint that slides comes to rest: friction turns static
+
+In between (`trajectories.py`) the state is integrated by the fourth-order Runge-Kutta method, with
+forces of the contacts that are held from the acceleration level (`sustained.py`), or by symplectic
+Euler, as Drumwright does for no-slip contact. Actuators, damping and all other smooth forces
+are explicit: a joint too stiff or too damped for dt is unstable, as under any explicit method.
+Equality constraints are rigid.
+
+A contact touches within the tolerance, and is held if its parting speed is nothing besides. One
+that leaves a surface and turns back before it has left the tolerance is caught, held and at
+rest: so bouncing and rocking end, which otherwise they never would (Zeno). The speed below which
+that happens grows with the acceleration a and the tolerance: sqrt(2 a tolerance).
+
+Where events come in shorter and shorter times, or no finite force exists (Painleve), a short piece
+of the step is taken at the velocity level: all contacts within reach in one solve of the contact
+model, inelastic, each allowed to close but not beyond. It always has a solution.
+
+Overlap and errors of equality constraints that integration leaves are taken back when they exceed
+half of the tolerance, without adding velocity (`drift.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Literal
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import validation
+from stiction.bridge.names import body_of, name_of
+from stiction.bridge.own_model import OwnModel
+from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.models.model import ContactModel
+from stiction.contact.models.solution import ContactSolution
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.problem.problem import ContactProblem
+from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.simulate.event_driven import drift
+from stiction.simulate.event_driven import output as event_output
+from stiction.simulate.event_driven.distances import Snapshot
+from stiction.simulate.event_driven.events import PART, judge
+from stiction.simulate.event_driven.impact import (
+    Hypothesis,
+    impact_model,
+    impact_problem,
+    solve_impact,
+)
+from stiction.simulate.event_driven.impact_time import NOTHING, Verdict, first_event
+from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
+from stiction.simulate.event_driven.sustained import Kind
+from stiction.simulate.event_driven.trajectories import ACCEPT, Motion
+from stiction.simulate.report import Report
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Integrator = Literal["rk4", "symplectic"]
+
+BURST = 0.25
+"""Share of dt within which PATIENCE events are too many to be resolved one by one."""
+
+PATIENCE = 5
+"""Events in a burst, after which a piece is taken at the velocity level."""
+
+PIECE = 0.125
+"""Length of the first such piece, in steps; the next ones are twice as long each."""
+
+SLIPS = 1e3
+"""Slip, in units of the speeds that are none, above which contacts that may not slip get an
+impact; what is less is drift."""
+
+
+@dataclass(frozen=True)
+class EventDriven:
+    """Options of the event-driven stepper.
+
+    dt           length of a step [s]; None takes the model's own
+    integrator   "rk4", with forces of lasting contacts at the acceleration level, or "symplectic"
+    restitution  e in [0, 1] of all contacts
+    hypothesis   "newton" (velocities) or "poisson" (impulses): what e is the ratio of
+    tolerance    overlap that is never exceeded, and distance that counts as touching [m, rad]
+    most_events  per step, beyond which it fails
+    """
+
+    dt: float | None = None
+    integrator: Integrator = "rk4"
+    restitution: float = 0.0
+    hypothesis: Hypothesis = "newton"
+    tolerance: float = 1e-7
+    most_events: int = 1000
+
+    def __post_init__(self) -> None:
+        """Checks the options."""
+        if self.dt is not None and not 0.0 < self.dt < np.inf:
+            raise InvalidInput("dt", f"is {self.dt}: a step takes a positive time in seconds")
+        if self.integrator not in ("rk4", "symplectic"):
+            raise InvalidInput("integrator", f"is {self.integrator!r}: 'rk4' or 'symplectic'")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise InvalidInput("restitution", f"is {self.restitution}: a number from 0 to 1")
+        if self.hypothesis not in ("newton", "poisson"):
+            raise InvalidInput("hypothesis", f"is {self.hypothesis!r}: 'newton' or 'poisson'")
+        if not 0.0 < self.tolerance < np.inf:
+            raise InvalidInput("tolerance", f"is {self.tolerance}: a positive length in metres")
+        if self.most_events != int(self.most_events) or self.most_events < 1:
+            raise InvalidInput("most_events", f"is {self.most_events}: a whole number, 1 or more")
+
+
+class EventEngine:
+    """Steps a model by events; one thread at a time.
+
+    model is never written to; after edits other than to its options call `refresh`.
+    """
+
+    def __init__(self, model: mujoco.MjModel, contact: ContactModel, stepper: EventDriven) -> None:
+        if isinstance(contact, Viscous) and contact.coefficient is None:
+            raise InvalidInput(
+                "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
+            )
+        self.contact, self.stepper = contact, stepper
+        self._impacts = impact_model(contact)
+        self._own = OwnModel(model)
+        self._configure()
+
+    def refresh(self) -> None:
+        """Takes over what was changed in the model since the engine was made."""
+        self._own.refresh()
+        self._configure()
+
+    def _configure(self) -> None:
+        if self._own.has_adhesion:
+            raise InvalidInput(
+                "model",
+                "has adhesion: EventDriven does not know contacts that pull; use TimeStepping()",
+            )
+        self.dt = float(self.stepper.dt or self._own.source.opt.timestep)
+        self._motion = Motion(
+            self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check
+        )
+        # The phase that the last step ended in, if nothing was changed from outside since.
+        self._known: tuple[bytes, Phase, Held | None] | None = None
+
+    def step(self, data: mujoco.MjData) -> Report:
+        """Takes one step of length dt; data then holds the new state, evaluated: forces, sensors
+        and contacts are those after the step.
+
+        If it cannot be taken qpos, qvel, act and time are as before, and an exception says why.
+        """
+        began = perf_counter()
+        validation.check_data(self._own.model, data)
+        if self._own.follow():
+            self._configure()
+        if mujoco.get_mjcb_control() is not None:
+            self._control(data)
+        before = State(data.qpos.copy(), data.qvel.copy(), data.act.copy())
+        start = float(data.time)
+        try:
+            return self._step(data, before, start, began)
+        except BaseException:
+            data.qpos[:], data.qvel[:], data.act[:] = before
+            data.time = start
+            self._known = None
+            raise
+
+    def _control(self, data: mujoco.MjData) -> None:
+        """Lets the user's control callback see the state, as `mj_step` does."""
+        mujoco.mj_fwdPosition(self._own.source, data)
+        mujoco.mj_fwdVelocity(self._own.source, data)
+        mujoco.get_mjcb_control()(self._own.source, data)
+
+    def _step(self, data: mujoco.MjData, before: State, start: float, began: float) -> Report:
+        inputs = _inputs(data)
+        numbers = np.frombuffer(inputs, np.float64, (len(inputs) - data.eq_active.size) // 8)
+        if not np.isfinite(numbers).all():
+            raise validation.not_finite(self._own.model, data)
+        self._motion.start(data)
+        self._start, self._now, self._lost = start, 0.0, 0.0
+        self.events = 0
+        self._worst: Certificate | None = None
+        self._rungs: list[str] = []
+        if self._known is not None and self._known[0] == inputs:
+            _, phase, held = self._known
+        else:
+            phase, held = self._begin(before), None
+        overlap = max(0.0, -float(phase.seen.gap.min(initial=0.0)))
+        phase, held = self._run(phase, held)
+        return self._finish(phase, held, overlap, began)
+
+    def _run(self, phase: Phase, held: Held | None) -> tuple[Phase, Held | None]:
+        """The phase at the end of the step, and its forces if they are known."""
+        motion = self._motion
+        recent: deque[float] = deque(maxlen=PATIENCE)
+        piece = PIECE * self.dt
+        while self._now < self.dt * (1.0 - 1e-12):
+            left = self.dt - self._now
+            if held is not None and motion.rests(phase, held):
+                break
+            try:
+                if len(recent) == PATIENCE and self._now - recent[0] < BURST * self.dt:
+                    raise Impasse
+                held, moved, verdict = self._advance(phase, held, left)
+            except Impasse:
+                # Twice as long each time: what comes back at once is not worth resolving.
+                moved, verdict = motion.land(phase, min(left, piece)), NOTHING
+                recent.clear()
+                held, piece = None, 2.0 * piece
+            began = self._now
+            self._now += moved.elapsed
+            if verdict.overdue > 0.0:
+                self._count_event(moved.seen, verdict.culprit)
+                recent.append(began)
+            state = drift.settle(motion, held, moved)
+            phase, held = self._begin(state, moved), None
+        return phase, held
+
+    def _advance(
+        self, phase: Phase, held: Held | None, left: float
+    ) -> tuple[Held | None, Moved, Verdict]:
+        """Forces of the phase, and the state at its next event, or after `left` at most."""
+        motion = self._motion
+        smooth = self.stepper.integrator == "rk4"
+        if smooth:
+            held = held or motion.hold(phase)
+            path = motion.roll(phase, held)
+        else:
+            held, path = None, motion.glide(phase)
+        end = motion.faithful(held, path, left)
+        decide = partial(judge, motion, phase, stops=smooth)
+        radius = motion.model.geom_rbound
+        moved, verdict = first_event(phase, path, end, decide, self.dt, radius)
+        if not verdict.acceptable:
+            raise Impasse
+        return held, moved, verdict
+
+    # Events
+
+    def _begin(self, state: State, moved: Moved | None = None) -> Phase:
+        """The phase that starts at a state: overlap is taken back and impacts are resolved."""
+        motion, tolerance = self._motion, self.stepper.tolerance
+        seen = moved.seen if moved is not None and state is moved.state else motion.look(state)
+        if drift.error_of(seen) > PART * tolerance:
+            state, seen = drift.take_back(motion, state, seen)
+            if float(seen.gap.min(initial=0.0)) < -tolerance:
+                self._jammed(seen)
+        while True:
+            speed = seen.normal @ state.qvel
+            slack = motion.slack(seen, state.qvel)
+            touching = np.flatnonzero(seen.gap <= tolerance)
+            approach = np.where(speed[touching] < -slack[touching], speed[touching], 0.0)
+            hits = touching[approach < 0.0]
+            if motion.law.kind is Kind.HOLD and not len(hits):
+                stays = touching[speed[touching] <= slack[touching]]
+                hits = _slipping(seen, state.qvel, stays, slack)
+            if not len(hits):
+                if motion.shown is not seen:
+                    seen = motion.look(state)
+                return motion.phase(state, seen)
+            self._count_event(seen, int(hits[0]))
+            state = state._replace(qvel=self._hit(seen, state.qvel, touching, approach))
+            seen = motion.look(state)
+
+    def _hit(self, seen: Snapshot, qvel: Array, touching: Indices, approach: Array) -> Array:
+        """Velocity after an impact."""
+        stepper = self.stepper
+        solution = solve_impact(
+            self._impacts, seen, qvel, touching, approach, stepper.restitution, stepper.hypothesis
+        )
+        problem = impact_problem(self._impacts, seen, qvel, touching)
+        self._check(problem, solution, seen, touching, "impact")
+        before, after = (0.5 * float(v @ seen.mass @ v) for v in (qvel, solution.velocity))
+        self._lost += after - before
+        return solution.velocity
+
+    def _check(
+        self,
+        problem: ContactProblem,
+        solution: ContactSolution,
+        seen: Snapshot,
+        contacts: Indices,
+        rung: str,
+    ) -> None:
+        """Raises SolveFailed for an answer that its certificate does not pass."""
+        worst = solution.certificate.worst
+        if not worst <= ACCEPT:
+            named: Counter[str] = Counter(self._name(seen, int(c)) for c in contacts)
+            listed = ", ".join(f"{n} of {name}" for name, n in named.most_common(4))
+            raise SolveFailed(
+                problem,
+                solution.status,
+                f"at t = {self._start + self._now:g} s the {rung} of {self.contact!r} missed "
+                f"the tolerance {ACCEPT:g} (worst {worst:.1e}, "
+                f"{solution.certificate.worst_entry.name.lower()}): {listed}. The state is as "
+                "before the step.",
+            )
+        self._motion.pivots += solution.pivots
+        self._grade(solution.certificate)
+        self._rungs.append(rung)
+
+    def _grade(self, certificate: Certificate) -> None:
+        if self._worst is None or certificate.worst > self._worst.worst:
+            self._worst = certificate
+
+    def _count_event(self, seen: Snapshot, culprit: int) -> None:
+        self.events += 1
+        if self.events > self.stepper.most_events:
+            what = "something that slides" if culprit < 0 else self._name(seen, culprit)
+            raise StictionError(
+                f"more than most_events = {self.stepper.most_events} events within the step at "
+                f"t = {self._start + self._now:g} s, the last at {what}; raise most_events, or "
+                "shorten dt. The state is as before the step"
+            )
+
+    def _jammed(self, seen: Snapshot) -> None:
+        deepest = int(np.argmin(seen.gap))
+        raise StictionError(
+            f"overlap of {-seen.gap[deepest]:.1e} m at {self._name(seen, deepest)} could not be "
+            f"taken back at t = {self._start + self._now:g} s: the bodies are jammed. The state "
+            "is as before the step"
+        )
+
+    def _name(self, seen: Snapshot, contact: int) -> str:
+        """The bodies that touch at a contact, or the joint or tendon of a limit."""
+        model = self._own.model
+        first, second = (int(k) for k in seen.pair[contact])
+        if seen.number[contact] >= 0:
+            return f"{body_of(model, first)} and {body_of(model, second)}"
+        tendon = -1 - first == int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON)
+        return f"the limit of {name_of(model, 'tendon' if tendon else 'joint', second)}"
+
+    def _finish(self, phase: Phase, held: Held | None, overlap: float, began: float) -> Report:
+        """Evaluates the state at the end of the step."""
+        motion, seen = self._motion, phase.seen
+        try:
+            held = held or motion.hold(phase)
+        except Impasse:
+            self._rungs.append("no finite force")
+        if held is not None and (seen.nc or len(seen.joint) or len(seen.dry)):
+            self._grade(held.certificate)
+        forces = event_output.acting(phase, held)
+        source = self._own.source
+        event_output.write(motion, phase, forces, source.opt.cone, self._start + self.dt)
+        self._known = (_inputs(motion.data), phase, held)
+        tale = event_output.StepSummary(
+            self._worst or event_output.PERFECT,
+            motion.pivots,
+            tuple(dict.fromkeys([*self._rungs, "accelerations"])),
+            self._lost,
+            overlap,
+            perf_counter() - began,
+        )
+        return event_output.report(motion, source, phase, forces, tale)
+
+
+def _slipping(seen: Snapshot, qvel: Array, stays: Indices, slack: Array) -> Indices:
+    """Contacts among `stays` that slip, where the model allows none."""
+    stays = stays[seen.friction[stays] > 0.0]
+    slip = seen.tangent[stays] @ qvel
+    return stays[np.hypot(slip[:, 0], slip[:, 1]) > SLIPS * slack[stays]]
+
+
+def _inputs(data: mujoco.MjData) -> bytes:
+    """All that a step depends on: to tell whether it was changed, or is no number."""
+    return b"".join(
+        array.tobytes()
+        for array in (
+            data.qpos, data.qvel, data.act, data.ctrl, data.qfrc_applied, data.xfrc_applied,
+            data.mocap_pos, data.mocap_quat, data.eq_active,
+        )
+    )  # fmt: skip

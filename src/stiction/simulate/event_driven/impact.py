@@ -1,0 +1,146 @@
+"""Impacts: velocities that jump while positions stay, by the chosen contact model.
+
+All contacts that touch enter one contact problem without forces, so that an impact is felt
+throughout a stack. Friction in it is the model's own; a viscous force has no time to act, and
+dry friction of joints neither: both are finite. Restitution e by one of two hypotheses:
+
+    Newton    N v+ >= -e N v-   where bodies approach
+    Poisson   compression, e = 0, with normal impulses p; then expansion, with e p and friction to
+              match, and more where bodies would still approach (Glocker and Pfeiffer)
+
+Either may add energy where friction acts on eccentric bodies (Kane's example). e is then halved
+until the kinetic energy does not rise; e = 0 cannot raise it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.models.frictionless import Frictionless
+from stiction.contact.models.model import ContactModel
+from stiction.contact.models.solution import ContactSolution
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.problem.problem import ContactProblem
+from stiction.simulate.event_driven.distances import Snapshot
+from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Hypothesis = Literal["newton", "poisson"]
+
+HALVINGS = 12
+"""How often e is halved before it is zero."""
+
+EXPANSIONS = 30
+"""Solves to find an expansion; one to five are usual."""
+
+MATCHED = 1e-9
+"""Relative error of its impulses."""
+
+GAIN = 1e-10
+"""Relative rise of the kinetic energy that is rounding of a solve that passed its certificate."""
+
+
+def impact_model(contact: ContactModel) -> ContactModel:
+    """The model that solves impacts: viscous friction vanishes in them."""
+    return Frictionless() if isinstance(contact, Viscous) else contact
+
+
+def tangents_for(model: ContactModel, seen: Snapshot, contacts: Indices) -> Array:
+    """(n, 2, nv) tangents of those contacts, as the model takes them."""
+    tangent = seen.tangent[contacts]
+    if model.law == "no-slip":
+        return snap_tangents(seen.mass, seen.joint, tangent, seen.friction[contacts], NEAR)
+    return tangent
+
+
+def impact_problem(
+    model: ContactModel,
+    seen: Snapshot,
+    velocity: Array,
+    touching: Indices,
+    bound: Array | None = None,
+) -> ContactProblem:
+    """The problem of an impact at the contacts `touching`; bound (nt,) is 0 unless given."""
+    place = np.full(seen.nc, -1)
+    place[touching] = np.arange(len(touching))
+    spins = np.flatnonzero(place[seen.spin_contact] >= 0) if len(seen.spin) else np.zeros(0, int)
+    return ContactProblem(
+        mass=seen.mass,
+        velocity=velocity,
+        force=np.zeros(len(velocity)),
+        dt=1.0,
+        normal=seen.normal[touching],
+        tangent=tangents_for(model, seen, touching),
+        friction=seen.friction[touching],
+        bound=bound,
+        joint=seen.joint,
+        box=seen.spin[spins],
+        box_limit=np.zeros(len(spins)),
+        box_contact=place[seen.spin_contact[spins]],
+        box_friction=seen.spin_friction[spins],
+    )
+
+
+def solve_impact(
+    model: ContactModel,
+    seen: Snapshot,
+    velocity: Array,
+    touching: Indices,
+    approach: Array,
+    restitution: float,
+    hypothesis: Hypothesis,
+) -> ContactSolution:
+    """Velocity after the impact and its impulses; approach (nt,) is N v- where bodies approach,
+    else 0."""
+    kinetic = 0.5 * float(velocity @ seen.mass @ velocity)
+    plastic = None
+    if hypothesis == "poisson" or restitution == 0.0:
+        plastic = model.solve(impact_problem(model, seen, velocity, touching))
+        if restitution == 0.0:
+            return plastic
+    e = restitution
+    for _ in range(HALVINGS):
+        if plastic is None:
+            bound = -e * approach
+            solution = model.solve(impact_problem(model, seen, velocity, touching, bound))
+        else:
+            solution = _give_back(model, seen, touching, plastic, e)
+        after = 0.5 * float(solution.velocity @ seen.mass @ solution.velocity)
+        if after <= kinetic * (1.0 + GAIN):
+            return solution
+        e *= 0.5
+    return plastic or model.solve(impact_problem(model, seen, velocity, touching))
+
+
+def _give_back(
+    model: ContactModel, seen: Snapshot, touching: Indices, first: ContactSolution, e: float
+) -> ContactSolution:
+    """Poisson's second phase, after compression ended with `first`.
+
+    Contact problems prescribe speeds and not impulses: the speeds at which the normal impulses are
+    e p are looked for. They are known at once where friction does not push along the normal.
+    """
+    wanted = e * first.normal
+    rows = seen.normal[touching]
+    gain = rows @ np.linalg.solve(seen.mass, rows.T)
+    size = float(wanted.max(initial=0.0))
+    speed = rows @ first.velocity + gain @ wanted
+    for _ in range(EXPANSIONS):
+        bound = np.where(wanted > 0.0, np.maximum(speed, 0.0), 0.0)
+        second = model.solve(impact_problem(model, seen, first.velocity, touching, bound))
+        lack = np.where((wanted > 0.0) & (speed >= 0.0), wanted - second.normal, 0.0)
+        if not np.isfinite(lack).all() or np.abs(lack).max(initial=0.0) <= MATCHED * size:
+            break
+        speed = bound + gain @ lack
+    return replace(
+        second,
+        normal=first.normal + second.normal,
+        tangent=first.tangent + second.tangent,
+        joint=first.joint + second.joint,
+        box=first.box + second.box,
+    )

@@ -1,0 +1,155 @@
+"""When the next event is: conservative advancement along a trajectory (Mirtich 1996).
+
+A trajectory is a function of the time since its start; within a step it is what the integrator
+gives for a shorter step, so that it needs no interpolation. From a state without event, time goes
+on by what no gap can close in: gap / bound for the contacts in reach, where the bound of
+`closing_bound` is widened by the change of the bodies' speeds over the step. Contacts out of
+reach are farther than the margins, which hold more than the distance that bodies travel in a
+step; if they get faster than that allows, the advance is cut.
+
+Bounds of bodies that spin close to a surface are pessimistic. Time advances by an eighth of the
+step at least: a body that dips into another and is out again within that is not seen, one that
+stays is. From the first state with an event its time is located by Newton's method: a state tells
+how long its event is overdue, or how far ahead; bisection where that leaves the bracket, or does
+not halve it in two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.margins import AHEAD, SHARE
+from stiction.simulate.event_driven.distances import Snapshot
+
+Array = NDArray[np.float64]
+
+FINEST = 0.125
+"""Least advance, in steps."""
+
+SPREAD = 1.25
+"""Factor on bounds of closing speed: velocities turn within a step, and MuJoCo's distances of
+two boxes are a percent off where they are not near."""
+
+LOCATE = 20
+"""Evaluations to locate an event; five are usual. Where stages of the integrator disagree on which
+way something slides the state jumps, and there is nothing to locate."""
+
+
+class Verdict(NamedTuple):
+    """Whether something has happened by a state."""
+
+    overdue: float
+    """Time since it has [s], as the state tells; 0 if nothing has."""
+    ahead: float
+    """Time until the next thing will [s], as the state tells, where nothing has; inf if unknown."""
+    acceptable: bool
+    """Whether the state is close enough to when it did."""
+    culprit: int
+    """Contact of the state's snapshot that was first, or -1."""
+
+
+NOTHING = Verdict(0.0, np.inf, True, -1)
+
+
+class Trial(Protocol):
+    """A state on the trajectory, with what was seen there."""
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the trajectory's start [s]."""
+
+    @property
+    def seen(self) -> Snapshot:
+        """Contacts of the state."""
+
+    @property
+    def bound(self) -> Array:
+        """(nc,) closing speeds; -inf for contacts that are held."""
+
+
+T = TypeVar("T", bound=Trial)
+
+
+def first_event(
+    start: Trial,
+    path: Callable[[float], T],
+    end: T,
+    judge: Callable[[T], Verdict],
+    dt: float,
+    radius: Array,
+) -> tuple[T, Verdict]:
+    """The first state with an event on the way to `end`, or that; `start` has none.
+
+    radius (ngeom,): of geoms, as in the margins.
+    """
+    duration = end.elapsed
+    here: Trial = start
+    while True:
+        safe = _safe_time(here, end, dt, radius)
+        then = here.elapsed + max(safe, FINEST * dt)
+        there = end if then >= duration * (1.0 - 1e-9) else path(then)
+        verdict = judge(there)
+        if verdict.overdue > 0.0:
+            return _locate(path, judge, here, there, verdict)
+        if there is end:
+            return end, verdict
+        here = there
+
+
+def _safe_time(here: Trial, end: Trial, dt: float, radius: Array) -> float:
+    """Time [s] from `here` in which no gap closes."""
+    slow = (here.seen.reach - SHARE * radius) / (AHEAD * dt)
+    fast = (end.seen.reach - SHARE * radius) / (AHEAD * dt)
+    hidden = here.seen.reach < fast * dt
+    safe = np.inf
+    if hidden.any():
+        safe = float((here.seen.reach[hidden] / fast[hidden]).min())
+    loose = np.flatnonzero(np.isfinite(here.bound))
+    if len(loose):
+        gap, bound = np.maximum(here.seen.gap[loose], 0.0), here.bound[loose]
+        real = here.seen.number[loose] >= 0
+        pair = np.where(real[:, None], here.seen.pair[loose], 0)
+        change = np.abs(fast - slow)
+        # Of a limit the speed is its own, along a row that hardly turns.
+        extra = np.where(real, change[pair].sum(axis=1) if len(change) else 0.0, np.abs(bound))
+        closing = np.maximum(bound, SPREAD * bound) + extra
+        near = closing > 0.0
+        if near.any():
+            safe = min(safe, float((gap[near] / closing[near]).min()))
+    return safe
+
+
+def _locate(
+    path: Callable[[float], T],
+    judge: Callable[[T], Verdict],
+    before: Trial,
+    after: T,
+    verdict: Verdict,
+) -> tuple[T, Verdict]:
+    """The event's state between one without it and one with it, in that order."""
+    guess = after.elapsed - verdict.overdue
+    wide, tries = after.elapsed - before.elapsed, 0
+    for _ in range(LOCATE):
+        low, high = before.elapsed, after.elapsed
+        if verdict.acceptable or high - low <= 1e-14 * high:
+            break
+        if tries == 2 and high - low > 0.5 * wide:
+            guess = np.nan
+        if tries == 2:
+            wide, tries = high - low, 0
+        if not low < guess < high:
+            guess = 0.5 * (low + high)
+        trial = path(guess)
+        found = judge(trial)
+        tries += 1
+        if found.overdue > 0.0:
+            after, verdict = trial, found
+            guess = trial.elapsed - found.overdue
+        else:
+            before = trial
+            guess = trial.elapsed + found.ahead
+    return after, verdict

@@ -1,0 +1,56 @@
+"""Rows that would be dependent if contacts were where they are within a tolerance.
+
+Four corners of a box on the floor, one of them 1e-7 m higher: its tangents differ from those of the
+others by 1e-6, which is enough to make them independent, and then contacts that may not slip
+(`NoSlip`) hold the box against tipping as well. Rows that close to the span of those before them
+are moved into it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.problem.cones import project_out
+from stiction.kernels.compile import kernel
+
+Array = NDArray[np.float64]
+
+NEAR = 1e-4
+"""Share of a row that lies outside the span of those before, up to which it is dependent: a
+hundred times what a tolerance of 1e-7 m is to a body of 0.1 m."""
+
+
+@kernel
+def snap_tangents(mass: Array, joint: Array, tangent: Array, friction: Array, near: float) -> Array:
+    """(nc, 2, nv) tangents of contacts with friction, each within `near` of the span of joint rows
+    and earlier tangents moved into it; lengths in the metric of the mass' diagonal."""
+    nc, nv = tangent.shape[0], tangent.shape[2]
+    scale = np.empty(nv)
+    for k in range(nv):
+        scale[k] = 1.0 / np.sqrt(mass[k, k])
+    out = tangent.copy()
+    basis = np.empty((nv, nv))
+    size = 0
+    row = np.empty(nv)
+    for i in range(joint.shape[0] + 2 * nc):
+        c, t = (i - joint.shape[0]) // 2, (i - joint.shape[0]) % 2
+        if i >= joint.shape[0] and not friction[c] > 0.0:
+            continue
+        length = 0.0
+        for k in range(nv):
+            row[k] = (joint[i, k] if i < joint.shape[0] else tangent[c, t, k]) * scale[k]
+            length += row[k] * row[k]
+        project_out(basis, size, row)
+        project_out(basis, size, row)
+        rest = 0.0
+        for k in range(nv):
+            rest += row[k] * row[k]
+        if rest > near * near * length and size < nv:
+            for k in range(nv):
+                basis[size, k] = row[k] / np.sqrt(rest)
+            size += 1
+        elif i >= joint.shape[0]:
+            for k in range(nv):
+                out[c, t, k] -= row[k] / scale[k]
+    return out

@@ -1,0 +1,338 @@
+"""Forces of contacts that last, at the acceleration level, by the law of each contact model.
+
+For the contacts that are held (gap and parting speed zero),
+
+    M a = f + N' f_n + T' f_t + J' f_j + B' f_b
+    0 <= f_n  _|_  N a + (dN/dt) v >= 0,     J a + (dJ/dt) v = 0
+
+`frictionless`, `viscous`  Drumwright's algorithm, or Lemke's; viscous forces -mu_v T v are known
+`no-slip`   T a + (dT/dt) v = 0 at each held contact with friction, as joints. The paper has this
+            model at the velocity level only, since infinite friction may slip (Lynch and Mason);
+            here slip is what the rows exclude, and impacts have taken it away before
+all others  Baraff's algorithm: static friction where a contact does not slide, dynamic friction
+            against the slip where it does
+
+Dry friction of joints: a known force against a joint that moves, a box |f_b| <= limit where it does
+not. Torsional and rolling friction are seen by Baraff's algorithm, and left out by the others.
+
+(dN/dt) v is a difference of N v between positions a little ahead and behind: with it come the
+normal's own rotation, the wandering of a contact over curved surfaces and the motion of both
+bodies, for all pairs of geoms. Rows of joints, and of tangents held like joints, may depend on each
+other; the differences' noise would make them contradict, so that their rates are projected to
+what the rows can agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.certificate.certificate import Certificate, from_table
+from stiction.contact.certificate.grading import Entry, Law, grade
+from stiction.contact.certificate.scales import measure
+from stiction.contact.models.baraff import ATTEMPTS, ROUNDS, Baraff
+from stiction.contact.models.frictionless import Answer, Frictionless
+from stiction.contact.models.model import ContactModel
+from stiction.contact.models.viscous import Viscous
+from stiction.contact.problem import whitening
+from stiction.contact.problem.arrays import Arrays, Scales, Whitened
+from stiction.contact.problem.cones import Cones, build_cones, to_impulses
+from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.kernels.compile import kernel
+from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
+from stiction.status import Code
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Kind(Enum):
+    """How friction is treated."""
+
+    SMOOTH = auto()
+    HOLD = auto()
+    DRY = auto()
+
+
+class Friction(NamedTuple):
+    """The contact model at the acceleration level."""
+
+    kind: Kind
+    viscosity: float  # [N s/m]
+    solve: Callable[[Arrays], tuple[Array, Answer]]  # accelerations, without dry friction
+    static: Array | None  # coefficients in the place of the model's
+    dynamic: Array | None
+
+
+class Loads(NamedTuple):
+    """A state with nh held contacts, ne joint rows, nb box rows; rates are d(rows)/dt v."""
+
+    mass: Array  # (nv, nv)
+    velocity: Array  # (nv,)
+    force: Array  # (nv,)
+    normal: Array  # (nh, nv)
+    normal_rate: Array  # (nh,)
+    tangent: Array  # (nh, 2, nv)
+    tangent_rate: Array  # (nh, 2)
+    friction: Array  # (nh,)
+    sliding: Mask  # (nh,)
+    direction: Array  # (nh, 2) of the slip, where sliding
+    joint: Array  # (ne, nv)
+    joint_rate: Array  # (ne,)
+    box: Array  # (nb, nv)
+    box_limit: Array  # (nb,)
+    box_contact: Indices  # (nb,) held contact, or -1
+    box_friction: Array  # (nb,)
+    turning: Array  # (nb,) sign of the speed along a row that moves, else 0
+
+
+class Forces(NamedTuple):
+    """What holds the contacts [N, N m]."""
+
+    acceleration: Array  # (nv,)
+    normal: Array  # (nh,)
+    tangent: Array  # (nh, 2)
+    joint: Array  # (ne,)
+    box: Array  # (nb,)
+    steps: int
+
+
+def friction_of(contact: ContactModel) -> Friction:
+    """How a contact model is treated at the acceleration level."""
+    plain = Viscous(0.0).solve_loads
+    if isinstance(contact, Viscous):
+        return Friction(
+            Kind.SMOOTH, float(contact.coefficient or 0.0), contact.solve_loads, None, None
+        )
+    if isinstance(contact, Frictionless):
+        return Friction(Kind.SMOOTH, 0.0, plain, None, None)
+    if contact.law == "no-slip":
+        return Friction(Kind.HOLD, 0.0, plain, None, None)
+    if isinstance(contact, Baraff):
+        static = None if contact.static is None else np.asarray(contact.static, np.float64)
+        dynamic = None if contact.dynamic is None else np.asarray(contact.dynamic, np.float64)
+        return Friction(Kind.DRY, 0.0, plain, static, dynamic)
+    return Friction(Kind.DRY, 0.0, plain, None, None)
+
+
+def solve_sustained(law: Friction, loads: Loads) -> tuple[Forces, Arrays] | None:
+    """Forces and the arrays of the problem they solve, of which velocities are accelerations;
+    None where no finite force was found (Painleve), or rows contradict each other."""
+    arrays = _arrays(law, loads)
+    if not len(loads.normal) + len(loads.joint) + len(loads.box):
+        free = np.linalg.solve(loads.mass, loads.force)
+        none = np.zeros(0)
+        return Forces(np.asarray(free, np.float64), none, np.zeros((0, 2)), none, none, 0), arrays
+    found = _drive(loads, arrays) if law.kind is Kind.DRY else _pivot(law, loads, arrays)
+    if found is None or not np.isfinite(found.acceleration).all():
+        return None
+    return found, arrays
+
+
+def _arrays(law: Friction, loads: Loads) -> Arrays:
+    nv, nh = len(loads.velocity), len(loads.normal)
+    force, friction = loads.force, loads.friction
+    if law.kind is Kind.DRY:
+        if law.static is not None or law.dynamic is not None:
+            static = friction if law.static is None else np.broadcast_to(law.static, nh)
+            dynamic = friction if law.dynamic is None else np.broadcast_to(law.dynamic, nh)
+            friction = np.where(loads.sliding, dynamic, static)
+    elif law.viscosity > 0.0 and nh:
+        rows = loads.tangent.reshape(2 * nh, nv)
+        force = force - law.viscosity * (rows.T @ (rows @ loads.velocity))
+    joint, rate = loads.joint, loads.joint_rate
+    if law.kind is Kind.HOLD:
+        grip = friction > 0.0
+        tangent = snap_tangents(loads.mass, joint, loads.tangent, friction, NEAR)
+        joint = np.concatenate([joint, tangent[grip].reshape(-1, nv)])
+        rate = np.concatenate([rate, loads.tangent_rate[grip].ravel()])
+    if len(joint) > 1:
+        rate = joint @ np.linalg.lstsq(joint, rate, rcond=1e-10)[0]
+    return Arrays(
+        loads.mass, np.zeros(nv), force, loads.normal, loads.tangent, friction, np.zeros(nh),
+        -loads.normal_rate, joint, -rate, loads.box, loads.box_limit, loads.box_contact,
+        loads.box_friction,
+    )  # fmt: skip
+
+
+def _pivot(law: Friction, loads: Loads, arrays: Arrays) -> Forces | None:
+    """By Drumwright's algorithm, or Lemke's."""
+    nh, ne = len(loads.normal), len(loads.joint)
+    acceleration, answer = law.solve(arrays)
+    if answer.code != Code.SOLVED:
+        return None
+    tangent = np.zeros((nh, 2))
+    if law.kind is Kind.HOLD:
+        tangent[loads.friction > 0.0] = answer.equal[ne:].reshape(-1, 2)
+    elif law.viscosity > 0.0 and nh:
+        tangent = -law.viscosity * (loads.tangent @ loads.velocity)
+    box = answer.box if len(answer.box) == len(loads.box) else np.zeros(len(loads.box))
+    return Forces(acceleration, answer.normal, tangent, answer.equal[:ne], box, answer.pivots)
+
+
+@kernel
+def whiten(arrays: Arrays, drift: Array) -> tuple[Whitened, Array, Indices, Array]:
+    """(problem with unit mass, factor of the mass (nv, nv), its envelope (nv,), M^-1 f (nv,));
+    drift (nh, 2) is added to the free accelerations along tangents."""
+    nh, nv = arrays.normal.shape
+    ne, nb = arrays.joint.shape[0], arrays.box.shape[0]
+    upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
+    whitening.factorize(arrays.mass, upper, last, 0.0)
+    free = arrays.force.copy()
+    whitening.solve(upper, last, free)
+    normal, joint, box = arrays.normal.copy(), arrays.joint.copy(), arrays.box.copy()
+    tangent = arrays.tangent.copy().reshape(2 * nh, nv)
+    along_normal = whitening.whiten_rows(upper, last, normal, free)
+    along_tangent = whitening.whiten_rows(upper, last, tangent, free).reshape(nh, 2)
+    along_joint = whitening.whiten_rows(upper, last, joint, free)
+    along_box = whitening.whiten_rows(upper, last, box, free)
+    for i in range(nh):
+        along_normal[i] -= arrays.bound[i]
+        along_tangent[i, 0] += drift[i, 0]
+        along_tangent[i, 1] += drift[i, 1]
+    for i in range(ne):
+        along_joint[i] -= arrays.joint_target[i]
+    momentum = whitening.whiten_momentum(upper, last, free)
+    white = Whitened(
+        normal, tangent.reshape(nh, 2, nv), joint, box[:nb], along_normal, along_tangent,
+        along_joint, along_box, momentum,
+    )  # fmt: skip
+    return white, upper, last, free
+
+
+@kernel
+def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> tuple[Mask, Array]:
+    """(fixed (u,), along (u, 2)): which friction is dynamic, and the direction of its force."""
+    units = cones.mu.shape[0]
+    fixed, along = np.zeros(units, np.bool_), np.zeros((units, 2))
+    for u in range(units):
+        if not cones.flat[u] and sliding[cones.parent[u]]:
+            fixed[u] = True
+            along[u, 0] = -direction[cones.parent[u], 0]
+            along[u, 1] = -direction[cones.parent[u], 1]
+    for k in range(turning.shape[0]):
+        if turning[k] != 0.0 and cones.unit[k] >= 0:
+            fixed[cones.unit[k]] = True
+            along[cones.unit[k], 0] = -turning[k]
+    return fixed, along
+
+
+@kernel
+def drive(
+    arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array
+) -> tuple[Array, Array, Array, Array, Array, int, int]:
+    """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
+    call, since passing arrays to and from Python costs more than the solve."""
+    white, upper, last, _ = whiten(arrays, drift)
+    cones, joints = build_cones(white, arrays)
+    fixed, along = fix_units(cones, sliding, direction, turning)
+    limit = step_limit(cones.normal.shape[0], fixed.shape[0])
+    theta, phi, code, steps, _ = solve_driving(
+        cones, fixed, along, np.empty(0), np.empty((0, 2)), limit, ROUNDS, ATTEMPTS
+    )
+    normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
+    acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
+    whitening.solve(upper, last, acceleration)
+    return acceleration, normal, tangent, joint, box, code, steps
+
+
+def _drive(loads: Loads, arrays: Arrays) -> Forces | None:
+    """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
+    found = drive(arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    if found[5] != Code.SOLVED:
+        return None if len(loads.box) else _forces(loads, arrays)
+    return Forces._make((*found[:5], found[6]))
+
+
+def _forces(loads: Loads, arrays: Arrays) -> Forces | None:
+    found = Baraff().forces(
+        arrays.mass, loads.velocity, arrays.force, arrays.normal, arrays.tangent, arrays.friction,
+        loads.normal_rate, loads.tangent_rate, arrays.joint, -arrays.joint_target,
+        sliding=loads.sliding & (np.hypot(*(arrays.tangent @ loads.velocity).T) > 0.0),
+    )  # fmt: skip
+    if found.status != "solved":
+        return None
+    return Forces(
+        found.acceleration, found.normal_force, found.friction_force, found.joint_force,
+        np.zeros(0), found.pivots,
+    )  # fmt: skip
+
+
+def certify_sustained(law: Friction, loads: Loads, arrays: Arrays, forces: Forces) -> Certificate:
+    """The certificate of forces that last: velocities are accelerations, impulses forces.
+
+    Of Coulomb's law complementarity and friction are graded here, since the direction of dynamic
+    friction is that of the velocity, which such a problem does not hold.
+    """
+    white, _, _, free = whiten(arrays, np.zeros_like(forces.tangent))
+    scales = measure(arrays, white, free)
+    tangent, joint = forces.tangent, forces.joint
+    if law.kind is not Kind.DRY:
+        if law.kind is Kind.HOLD:
+            joint = np.concatenate([joint, tangent[loads.friction > 0.0].ravel()])
+        tangent = np.zeros_like(tangent)
+    kind = Law.CONVEX if law.kind is Kind.DRY else Law.FRICTIONLESS
+    plain = arrays
+    if (tied := arrays.box_contact >= 0).any():
+        grown = arrays.box_friction * np.where(tied, forces.normal[arrays.box_contact], 0.0)
+        plain = arrays._replace(
+            box_limit=arrays.box_limit + grown,
+            box_contact=np.full(len(tied), -1),
+            box_friction=np.zeros(len(tied)),
+        )
+    table = grade(
+        int(kind), 0, 1.0, plain, scales, forces.acceleration, forces.normal, tangent, joint,
+        forces.box,
+    )  # fmt: skip
+    graded = from_table(kind, table)
+    if law.kind is not Kind.DRY:
+        return graded
+    scaled, where = list(graded.scaled), list(graded.where)
+    faults = dry_faults(
+        arrays, scales, loads.tangent_rate, loads.sliding, loads.direction, forces.acceleration,
+        forces.normal, forces.tangent,
+    )  # fmt: skip
+    for entry, fault in zip((Entry.COMPLEMENTARITY, Entry.FRICTION), faults, strict=True):
+        if len(fault):
+            where[entry] = int(fault.argmax())
+            scaled[entry] = float(fault[where[entry]])
+    if loads.turning.any():
+        scaled[Entry.BOX_FRICTION] = 0.0  # dynamic: at its limit by construction
+    return Certificate(Law.COULOMB, graded.value, tuple(scaled), tuple(where), max(scaled))
+
+
+@kernel
+def dry_faults(
+    arrays: Arrays, scales: Scales, drift: Array, sliding: Mask, direction: Array,
+    acceleration: Array, normal: Array, tangent: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """(nh,) scaled violations of normal complementarity, and of friction."""
+    nh, nv = arrays.normal.shape
+    open_, rub = np.zeros(nh), np.zeros(nh)
+    for i in range(nh):
+        size = scales.contact[i] if scales.contact[i] > 0.0 else 1.0
+        y, t0, t1 = -arrays.bound[i], drift[i, 0], drift[i, 1]
+        for k in range(nv):
+            y += arrays.normal[i, k] * acceleration[k]
+            t0 += arrays.tangent[i, 0, k] * acceleration[k]
+            t1 += arrays.tangent[i, 1, k] * acceleration[k]
+        open_[i] = max(min(normal[i] * scales.inverse_normal[i], y) / size, 0.0)
+        mu = arrays.friction[i]
+        if not mu > 0.0:
+            continue
+        unit = scales.inverse_tangent[i] / size
+        radius = 1e300 if mu == np.inf else mu * max(normal[i], 0.0) * unit
+        z0, z1 = tangent[i, 0] * unit, tangent[i, 1] * unit
+        if sliding[i]:
+            g0, g1 = -radius * direction[i, 0], -radius * direction[i, 1]
+        else:
+            g0, g1 = z0 - t0 / size, z1 - t1 / size
+            shrink = min(1.0, radius / max(np.hypot(g0, g1), 1e-300))
+            g0, g1 = g0 * shrink, g1 * shrink
+        rub[i] = np.hypot(z0 - g0, z1 - g1) / (max(1.0, mu) if mu < np.inf else 1.0)
+    return open_, rub

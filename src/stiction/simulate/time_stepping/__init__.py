@@ -1,0 +1,1 @@
+"""Steps of fixed length, in one compiled loop."""

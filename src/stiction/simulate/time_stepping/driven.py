@@ -1,0 +1,106 @@
+"""A step's problem by Baraff's method, compiled: what `run` leaves UNSOLVED, solved and graded.
+
+A kernel of its own beside `run`: only those who ask for `Baraff()` wait until it is compiled. How
+it can fail: as `Baraff.solve`, which is then asked as well; torsional and rolling friction is left
+to that, which refuses it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.bridge.clock import ticks
+from stiction.contact.certificate.block_grading import grade_blocks
+from stiction.contact.certificate.grading import Law
+from stiction.contact.models.baraff import ATTEMPTS, ROUNDS
+from stiction.contact.problem.blocks import add_impulses, row_velocities
+from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
+from stiction.contact.solvers.baraff.blocks import (
+    has_tied_rows,
+    label_islands,
+    pose_island,
+    put_impulses,
+    read_impulses,
+)
+from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.kernels.compile import kernel
+from stiction.kernels.envelope import solve_symmetric
+from stiction.simulate.time_stepping.loop import settle
+from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, unpack
+from stiction.status import Code
+
+WARM = 4
+"""Steps per contact that a start from the last step's impulses may take, as many as one from
+nothing takes; where they are no start it would go on for a hundred times that."""
+
+
+@kernel
+def drive(warm, tolerance, address):
+    """Impulses and velocity of the posed step into the workspace; whether their certificate
+    passes. warm: the last step's impulses are tried first."""
+    # All in one body: every level of calls above the solver would have it optimized once more
+    # when it is compiled.
+    b, newton, grading, step = unpack(address)
+    counts, figure, count = step.counts, step.figure, step.counts[Count.BLOCKS]
+    begun = ticks()
+    figure[Figure.WORST] = np.inf
+    if has_tied_rows(b, count):
+        return False
+    row_velocities(b, count, step.v_free, newton.u, newton.size)
+    dofs, blocks = label_islands(b, count)
+    place = np.zeros(dofs.shape[0], np.int64)
+    guessed = warm and counts[Count.OLD] > 0
+    counts[Count.ITERATIONS] = 0
+    counts[Count.ATTEMPTS] = 0 if guessed else 1
+    for i in range(count):
+        if blocks[i] < 0:
+            newton.f[i] = 0.0
+    for island in range(dofs.shape[0]):
+        members = np.flatnonzero(blocks == island)
+        if members.shape[0] == 0:
+            continue
+        size = 0
+        for j in range(island, dofs.shape[0]):
+            if dofs[j] == island:
+                place[j] = size
+                size += 1
+        arrays, whitened = pose_island(b, members, step.factor, newton.u, place, size)
+        cones, joints = build_cones(whitened, arrays)
+        n, units = cones.normal.shape[0], cones.mu.shape[0]
+        theta, phi = np.empty(0), np.empty((0, 2))
+        limit, attempts = step_limit(n, units), ATTEMPTS
+        if guessed:
+            normal, tangent, box = read_impulses(b, members, newton.f, n, arrays.box_limit.shape[0])
+            theta, phi = from_impulses(cones, normal, tangent, box)
+            limit, attempts = WARM * n, 1
+        fixed, along = np.zeros(units, np.bool_), np.zeros((units, 2))
+        while True:
+            theta, phi, code, steps, _ = solve_driving(
+                cones, fixed, along, theta, phi, limit, ROUNDS, attempts
+            )
+            counts[Count.ITERATIONS] += steps
+            if code == Code.SOLVED or attempts == ATTEMPTS:
+                break
+            theta, phi = np.empty(0), np.empty((0, 2))
+            limit, attempts = step_limit(n, units), ATTEMPTS
+            counts[Count.ATTEMPTS] = 1
+        if code == Code.RAY:  # a direction, not impulses
+            theta[:] = 0.0
+            phi[:, :] = 0.0
+        normal, tangent, joint, box = to_impulses(whitened, cones, joints, theta, phi)
+        put_impulses(b, members, normal, tangent, joint, box, newton.f)
+    newton.v[:] = 0.0
+    add_impulses(b, count, newton.f, newton.v)
+    solve_symmetric(step.factor, b.first, newton.v)
+    for j in range(newton.v.shape[0]):
+        newton.v[j] += step.v_free[j]
+    settle(newton.v, grading.sigma)
+    now = ticks()
+    step.ticks[Stage.SOLVE] += now - begun
+    row_velocities(b, count, newton.v, newton.u, newton.size)
+    figure[Figure.WORST] = grade_blocks(
+        b, count, np.int64(Law.COULOMB), np.int64(0), tolerance,
+        step.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
+    )  # fmt: skip
+    step.ticks[Stage.CERTIFY] += ticks() - now
+    return figure[Figure.WORST] <= tolerance

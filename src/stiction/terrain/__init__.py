@@ -1,0 +1,1 @@
+"""Height fields, and the seams between geoms."""

@@ -1,0 +1,116 @@
+"""Caps and rims of a cylinder on the surface of a height field; arguments as in
+`field_features.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.kernels.compile import kernel
+from stiction.terrain.features import CROSSING, INSIDE, fits, put, put_point
+from stiction.terrain.height_field import FLAT, Field, cells_about, slopes, stands_out
+
+Array = NDArray[np.float64]
+
+
+@kernel
+def put_caps(
+    field: Field, shift: Array, axes: Array, radius: float, half: float, reach: float, deep: float,
+    out: Array, count: int,
+) -> int:  # fmt: skip
+    """Vertices of the surface that stand out of it on the caps of a cylinder."""
+    wide = radius + half + reach
+    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
+    for r in range(r0, r1 + 1):
+        for c in range(c0, c1 + 1):
+            if field.z[r, c] < shift[2] - wide or not stands_out(field, c, r):
+                continue
+            vertex = np.array([field.x + c * field.dx, field.y + r * field.dy, field.z[r, c]])
+            local = axes.T @ (vertex - shift)
+            sign = 1.0 if local[2] > 0.0 else -1.0
+            gap = sign * local[2] - half
+            if gap > reach or gap < -deep or np.hypot(local[0], local[1]) > radius:
+                continue
+            n = -sign * axes[:, 2]
+            count = put(out, count, gap, vertex[0], vertex[1], vertex[2], n[0], n[1], n[2])
+    return count
+
+
+@kernel
+def put_rims(
+    field: Field, shift: Array, axes: Array, radius: float, half: float, reach: float, deep: float,
+    out: Array, count: int,
+) -> int:  # fmt: skip
+    """The rims of a cylinder on triangles, and where they cross edges of the surface."""
+    wide = radius + half + reach
+    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
+    axis = axes[:, 2].copy()
+    for r in range(r0, r1 + 1):
+        for c in range(c0, c1 + 1):
+            for part in range(2 * (r < r1 and c < c1)):
+                sx, sy = slopes(field, c, r, part)
+                normal = np.array([-sx, -sy, 1.0]) / np.sqrt(1.0 + sx * sx + sy * sy)
+                lean = normal @ axis
+                down = lean * axis - normal
+                size = np.sqrt(down @ down)
+                down = down / size if size > FLAT else axes[:, 0].copy()
+                across = np.cross(axis, down)
+                for cap in (-1.0, 1.0):
+                    center = shift + cap * half * axis
+                    # Of the cap that is farther away the lowest point is enough.
+                    points = 4 if cap * lean < 0.0 else 1
+                    for k in range(points):
+                        way = (down if k % 2 == 0 else across) * (radius if k < 2 else -radius)
+                        count = put_point(
+                            field, c, r, part, center + way, 0.0, reach, deep, out, count
+                        )
+            for kind in range(3):
+                ec, er = c + (kind != 1), r + (kind != 0)
+                if ec >= field.z.shape[1] or er >= field.z.shape[0]:
+                    continue
+                if max(field.z[r, c], field.z[er, ec]) < shift[2] - wide:
+                    continue
+                for cap in (-1.0, 1.0):
+                    center = shift + cap * half * axis
+                    count = put_rim_crossings(
+                        field, c, r, kind, ec, er, center, axes, cap, radius, reach, out, count
+                    )
+    return count
+
+
+@kernel
+def put_rim_crossings(
+    field: Field, c: int, r: int, kind: int, ec: int, er: int, center: Array, axes: Array,
+    cap: float, radius: float, reach: float, out: Array, count: int,
+) -> int:  # fmt: skip
+    """A rim where, as seen from above, it crosses an edge of the surface."""
+    px, py = field.x + c * field.dx, field.y + r * field.dy
+    qx, qy = (ec - c) * field.dx, (er - r) * field.dy
+    pz, qz = field.z[r, c], field.z[er, ec] - field.z[r, c]
+    # The plane through the edge, upright: A cos + B sin = C along the rim.
+    a = radius * (axes[1, 0] * qx - axes[0, 0] * qy)
+    b = radius * (axes[1, 1] * qx - axes[0, 1] * qy)
+    level = (py - center[1]) * qx - (px - center[0]) * qy
+    size = np.hypot(a, b)
+    if size <= abs(level) or size == 0.0:
+        return count
+    middle, swing = np.arctan2(b, a), np.arccos(level / size)
+    sides = np.empty((2, 3))
+    for angle in (middle - swing, middle + swing):
+        out_way = np.cos(angle) * axes[:, 0] + np.sin(angle) * axes[:, 1]
+        at = center + radius * out_way
+        t = ((at[0] - px) * qx + (at[1] - py) * qy) / (qx * qx + qy * qy)
+        if not -INSIDE <= t <= 1.0 + INSIDE:
+            continue
+        tangent = np.cos(angle) * axes[:, 1] - np.sin(angle) * axes[:, 0]
+        n = np.cross(tangent, np.array([qx, qy, qz]))
+        long = np.sqrt(n @ n)
+        if long <= CROSSING * np.sqrt(qx * qx + qy * qy + qz * qz):
+            continue
+        n *= (1.0 if n[2] > 0.0 else -1.0) / long
+        gap = (at[2] - pz - t * qz) * n[2]
+        sides[0], sides[1] = -out_way, -cap * axes[:, 2]
+        if abs(gap) > reach or not fits(field, c, r, kind, n[0], n[1], n[2], sides):
+            continue
+        count = put(out, count, gap, px + t * qx, py + t * qy, pz + t * qz, n[0], n[1], n[2])
+    return count
