@@ -2,10 +2,10 @@
 
     python benchmarks/siconos_friction.py [--clarabel] [--repeats N]
 
-The collection lies beside the repository, in `../shared/data/friction`. A time is the wall time of
-one solve, certificate included, with the problem's own factorization done before; the median of
-the repeats. First the model as users call it, with the rung that answered; then the conic rung
-alone, on the whole problem, with the steps of its path and of Newton's method together.
+The problems are those of `tests/data/siconos/friction`. A time is the wall time of one solve,
+certificate included, with the problem's own factorization done before; the median of the repeats.
+First the model as users call it, with the rung that answered; then the conic rung alone, on the
+whole problem, with the steps of its path and of Newton's method together.
 
 `--clarabel` adds the known alternative: Clarabel on the convex program that De Saxce's change of
 variable leaves when mu |u_t| is held fixed, in a fixed point on it with Anderson's acceleration, at
@@ -32,9 +32,9 @@ from typing import TypeVar
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from siconos import DATA, read_friction
+from siconos import FRICTION_FILES, read_friction
 
 from stiction.contact import ContactProblem, Coulomb
 from stiction.contact.certificate.certificate import certify
@@ -121,23 +121,20 @@ def main() -> None:
     parser.add_argument("--clarabel", action="store_true", help="the fixed point beside it")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    files = sorted((DATA / "friction").glob("*.dat"))
-    if not files:
-        print(f"no Siconos data: {DATA.name}/friction/*.dat is absent")
-        return
-    for path in files:  # compile what any rung needs
-        if path.stat().st_size < 60_000:
-            ours(load(path)), Coulomb().solve(load(path))
+    for path in FRICTION_FILES:  # compile what any rung needs
+        problem = load(path)
+        if problem.nc < 50:
+            ours(problem), Coulomb().solve(problem)
 
     titles = ["problem", "contacts", "Coulomb by", "ms", "worst", "conic steps", "ms", "worst"]
     if options.clarabel:
         titles += ["convex programs", "ms", "worst"]
     print("| " + " | ".join(titles) + " |")
     print("|" + "---|" * len(titles))
-    for path in files:
+    for path in FRICTION_FILES:
         problem = load(path)
         solution, spent = timed(partial(Coulomb().solve, problem), options.repeats)
-        cells = [path.name.split(".")[0], problem.nc, solution.rungs[-1], spent]
+        cells = [path.stem, problem.nc, solution.rungs[-1], spent]
         cells.append(f"{solution.certificate.worst:.1e}")
         (steps, worst), spent = timed(partial(ours, problem), options.repeats)
         cells += [steps, spent, f"{worst:.1e}"]

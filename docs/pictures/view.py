@@ -8,7 +8,7 @@ Needs the extra `view`, playwright, and chromium on the path (or `STICTION_CHROM
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 import chromium
 import numpy as np
 

@@ -1,8 +1,8 @@
 """The problem families, scenes and experiments of the papers.
 
-    experiments.NAMES                                   what can be reproduced
-    experiments.run("lloyd-peg", quick=True)            one experiment, as a `Result`
-    experiments.reproduce(["lloyd-peg"], "reproduced")  report and raw numbers, one after another
+    reproduce.NAMES                                   what can be reproduced
+    reproduce.run("lloyd-peg", quick=True)            one experiment, as a `Result`
+    reproduce.reproduce(["lloyd-peg"], "reproduced")  report and raw numbers, one after another
 
 An experiment is a module with a function `run(quick, progress) -> Result`; its name with hyphens
 is that of the module with underscores. It is imported when it is asked for.

@@ -1,0 +1,99 @@
+"""Equality constraints: as soft as MuJoCo has them, or rigid."""
+
+import copy
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import load
+from mjdata import dense_jacobian
+
+import stiction
+
+LEVERS = """
+    <body name="mocap" mocap="true" pos=".1 0 1"/>
+    <body name="ball" pos="0 0 1"><freejoint/><geom type="sphere" size=".2" mass="2"/></body>
+    <body pos="2 0 0"><joint name="a" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02" mass="1"/></body>
+    <body pos="2 1 0"><joint name="b" axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .5 0 0" size=".02" mass="1"/></body>"""
+TENDONS = """
+  <tendon>
+    <fixed name="t1"><joint joint="a" coef="1"/></fixed>
+    <fixed name="t2"><joint joint="b" coef="1"/></fixed>
+  </tendon>"""
+EQUALITIES = {
+    "weld": '<weld body1="mocap" body2="ball"/>',
+    "soft weld": '<weld body1="mocap" body2="ball" solref=".2 .4" solimp=".5 .8 .1"/>',
+    "connect": '<connect body1="mocap" body2="ball" anchor=".1 0 .1"/>',
+    "joint": '<joint joint1="a" joint2="b" polycoef="0 -.5 .2 0 0"/>',
+    "fixed joint": '<joint joint1="a" polycoef="0 0 0 0 0"/>',
+    "tendon": '<tendon tendon1="t1" tendon2="t2" polycoef="0 .5 0 0 0"/>',
+}
+
+
+def held(name):
+    model, data = load(f"""
+<mujoco>
+  <option integrator="implicitfast" tolerance="1e-15" iterations="200"/>
+  <worldbody>{LEVERS}</worldbody>{TENDONS}
+  <equality>{EQUALITIES[name]}</equality>
+</mujoco>""")
+    return model, data
+
+
+@pytest.mark.parametrize("name", EQUALITIES)
+def test_equalities_are_as_soft_as_mujoco_has_them(name):
+    model, ours = held(name)
+    if name.endswith(("weld", "connect")):
+        ours.mocap_pos[0] += [0.1, 0.05, 0.1]
+    theirs = copy.copy(ours)
+    sim = stiction.Simulator(model)
+    for _ in range(300):
+        sim.step(ours)
+        mujoco.mj_step(model, theirs)
+        assert ours.qpos == pytest.approx(theirs.qpos, abs=1e-9)
+        assert ours.qvel == pytest.approx(theirs.qvel, abs=1e-9)
+        assert ours.efc_force == pytest.approx(theirs.efc_force, rel=1e-7, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", EQUALITIES)
+def test_rigid_equalities_hold_exactly(name):
+    model, data = held(name)
+    sim = stiction.Simulator(model, equality="rigid")
+    for _ in range(300):
+        sim.step(data)
+    mujoco.mj_forward(model, data)
+    # What is left of one step's curvature where the held body turns; nothing where it does not.
+    turns = np.abs(data.qvel).max() * 0.002
+    assert np.abs(data.efc_pos[: data.ne]).max() <= 1e-9 + turns**2
+    jacobian = dense_jacobian(data, model.nv) if data.efc_J_rownnz.size else None
+    if jacobian is not None and name not in ("connect", "joint"):
+        assert np.abs(data.efc_pos[: data.ne]).max() <= 1e-9
+
+
+def test_a_rigid_loop_does_not_drift():
+    model, data = load("""
+<mujoco>
+  <default><geom contype="0"/></default>
+  <worldbody>
+    <body pos="0 0 1"><joint axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .4 0 .1" size=".02" mass="1"/>
+      <body pos=".4 0 .1"><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 .5 0 0" size=".02" mass="1"/>
+        <body name="end" pos=".5 0 0"><joint axis="0 1 0"/>
+          <geom type="capsule" fromto="0 0 0 .1 0 -.4" size=".02" mass="1"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <equality><connect body1="end" anchor=".1 0 -.4"/></equality>
+</mujoco>""")
+    sim = stiction.Simulator(model, equality="rigid")
+    errors, fastest = [], 0.0
+    for _ in range(2000):
+        sim.step(data)
+        fastest = max(fastest, np.abs(data.qvel).max())
+        errors.append(np.abs(data.efc_pos[: data.ne]).max())
+    assert fastest > 1.0
+    assert max(errors) <= (0.002 * fastest) ** 2
+    assert max(errors[1500:]) <= 2.0 * max(errors[:1000])

@@ -1,0 +1,111 @@
+"""Where there is no contact, steps are those of MuJoCo's implicitfast."""
+
+import copy
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import CHAIN, SMOOTH, load, smooth
+
+import stiction
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_without_contact_steps_are_those_of_implicitfast(name):
+    model, ours = smooth(name)
+    theirs = copy.copy(ours)
+    sim = stiction.Simulator(model)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        ours.ctrl[:] = theirs.ctrl[:] = rng.uniform(-0.5, 0.5, model.nu)
+        before = theirs.qvel.copy()
+        sim.step(ours)
+        mujoco.mj_step(model, theirs)
+        for field in ("qpos", "qvel", "act", "plastic"):
+            expected = np.asarray(getattr(theirs, field))
+            found = np.asarray(getattr(ours, field))
+            assert found == pytest.approx(expected, rel=1e-11, abs=1e-11), field
+        assert ours.time == theirs.time
+        acceleration = (theirs.qvel - before) / model.opt.timestep
+        assert ours.qacc == pytest.approx(acceleration, rel=1e-8, abs=1e-8)
+        assert ours.energy == pytest.approx(theirs.energy, rel=1e-9, abs=1e-9)
+
+
+def test_without_damping_the_acceleration_is_mujocos_own():
+    model, ours = smooth("pendulum")
+    theirs = copy.copy(ours)
+    stiction.Simulator(model).step(ours)
+    mujoco.mj_step(model, theirs)
+    assert ours.qacc == pytest.approx(theirs.qacc, rel=1e-11, abs=1e-11)
+
+
+def test_without_contact_sensors_read_what_mujocos_read():
+    bodies = CHAIN.format(joint="")
+    model, ours = load(f"""
+<mujoco>
+  <option integrator="implicitfast"/>
+  <worldbody>{bodies}</worldbody>
+  <tendon><fixed name="cord"><joint joint="elbow" coef="1"/></fixed></tendon>
+  <actuator><motor name="motor" joint="elbow"/></actuator>
+  <sensor>
+    <accelerometer site="site"/><gyro site="site"/><velocimeter site="site"/>
+    <force site="site"/><torque site="site"/><magnetometer site="site"/>
+    <framelinacc objtype="body" objname="lower"/><frameangacc objtype="body" objname="lower"/>
+    <framelinvel objtype="body" objname="tip"/><framepos objtype="body" objname="tip"/>
+    <jointpos joint="elbow"/><jointvel joint="elbow"/><jointactuatorfrc joint="elbow"/>
+    <ballquat joint="shoulder"/><ballangvel joint="shoulder"/>
+    <tendonpos tendon="cord"/><tendonvel tendon="cord"/>
+    <actuatorpos actuator="motor"/><actuatorfrc actuator="motor"/>
+    <subtreecom body="upper"/><subtreelinvel body="upper"/><subtreeangmom body="upper"/>
+    <clock/><e_potential/><e_kinetic/>
+  </sensor>
+</mujoco>""")
+    ours.qvel[:] = np.linspace(-1.0, 1.0, model.nv)
+    ours.ctrl[:] = 0.3
+    theirs = copy.copy(ours)
+    sim = stiction.Simulator(model)
+    for _ in range(50):
+        sim.step(ours)
+        mujoco.mj_step(model, theirs)
+        assert ours.sensordata == pytest.approx(theirs.sensordata, rel=1e-9, abs=1e-9)
+
+
+def test_applied_forces_are_mujocos():
+    model, ours = smooth("damped")
+    ours.qfrc_applied[:] = np.linspace(-1.0, 1.0, model.nv)
+    ours.xfrc_applied[1:] = np.linspace(-2.0, 2.0, 6 * (model.nbody - 1)).reshape(-1, 6)
+    theirs = copy.copy(ours)
+    stiction.Simulator(model).step(ours, 50)
+    mujoco.mj_step(model, theirs, 50)
+    assert ours.qpos == pytest.approx(theirs.qpos, rel=1e-10, abs=1e-11)
+    assert ours.qvel == pytest.approx(theirs.qvel, rel=1e-10, abs=1e-10)
+
+
+def test_a_spinning_free_body_gains_no_energy():
+    model, data = load("""
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <body><freejoint/><geom type="box" size=".1 .2 .3" mass="1"/></body>
+</worldbody></mujoco>""")
+    data.qvel[3:] = [10.0, 40.0, 10.0]
+    momentum = np.zeros(6)
+
+    def energy():
+        mujoco.mj_forward(model, data)
+        mujoco.mj_mulM(model, data, momentum, data.qvel)
+        return 0.5 * momentum @ data.qvel
+
+    before = energy()
+    sim = stiction.Simulator(model)
+    for _ in range(20):
+        sim.step(data, 50)
+        after = energy()
+        assert after <= before * (1.0 + 1e-12)
+        before = after
+
+
+def test_a_model_without_freedom_passes_the_time():
+    model, data = load("""
+<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+  <body mocap="true"><geom type="sphere" size=".1"/></body></worldbody></mujoco>""")
+    stiction.Simulator(model).step(data, 3)
+    assert data.time == pytest.approx(0.006)
