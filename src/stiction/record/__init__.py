@@ -1,6 +1,7 @@
 """Runs that are kept: trajectories, time series, reports, comparisons, diagnoses.
 
-Reports are drawn with plotly, which is imported only when one is written: `stiction.record.page`.
+Reports are drawn with plotly and written with jinja2, which are imported only when one is written:
+`stiction.record.page`.
 """
 
 from stiction.record.comparison import Outcome, compare, tuned
