@@ -53,8 +53,9 @@ class Status(StrEnum):
     )
     ERROR = (
         "error",
-        "The method finished, but the residual recomputed from M and q is too large: rounding "
-        "won; try method='auto' or 'search', or look at the scaling of M.",
+        "No answer's residual, recomputed from the problem, is within tolerance, and no proof was "
+        "found that there is none: rounding won, or the problem has no solution though its "
+        "inequalities have; if you chose the method, try 'auto' or 'search'.",
     )
     SINGULAR = (
         "singular",

@@ -8,6 +8,7 @@ import pytest
 
 import stiction.lcp as lcp
 from stiction.errors import InvalidInput
+from stiction.lcp import ladder
 from stiction.status import Status
 
 M2, Q2 = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-5.0, -6.0])
@@ -155,3 +156,52 @@ def test_status_comes_from_the_residual_and_not_from_the_method():
     assert result.status == "infeasible"
     assert result.residual > 1e-3
     assert np.allclose(M @ result.z + [-1.0, -1.0], result.w)
+
+
+def test_rows_that_are_all_free_get_a_status():
+    assert lcp.solve([[0.0]], [1.0], free=[0]).status == "infeasible"
+    assert lcp.solve([[0.0]], [0.0], free=[0]).status == "solved"
+    solved = lcp.solve(M2, Q2, free=[0, 1])
+    assert solved.status == "solved"
+    assert np.allclose(solved.z, [4 / 3, 7 / 3])
+
+
+def test_bounds_that_leave_no_answer_are_proved_infeasible():
+    # w_0 = z_0 - z_1 - 5 >= 0 asks for z_0 >= 5; w_1 = 0 for z_0 = z_1.
+    M, q = np.array([[1.0, -1.0], [1.0, -1.0]]), np.array([-5.0, 0.0])
+    result = lcp.solve(M, q, free=[1])
+    assert result.status == "infeasible"
+    assert result.proof[0] > 0
+    assert result.proof @ q < 0
+    assert np.allclose(M.T @ result.proof, 0, atol=1e-12)
+
+
+def test_a_feasible_problem_without_a_solution_is_not_called_infeasible():
+    M = np.array([[2.0, 1.0, 1.0], [0.0, 0.0, 2.0], [-1.0, 2.0, 1.0]])
+    q = np.array([-2.0, -1.0, 2.0])
+    assert (M @ np.ones(3) + q > 0).all()
+    assert lcp.solve(M, q).status == "error"
+
+
+def test_the_proof_of_infeasibility_is_a_rung_of_its_own():
+    M, q = np.array([[1.0, -1.0], [1.0, -1.0]]), np.array([-5.0, 0.0])
+    result = lcp.solve(M, q, free=[1], method="auto")
+    names = [rung.method for rung in result.rungs]
+    assert names[-1] == "feasibility"
+    assert names.count("feasibility") == 1
+    assert [rung.status for rung in result.rungs].count("infeasible") == 1
+
+
+def test_rungs_are_listed_as_they_were_tried(monkeypatch):
+    tried = []
+    inner = ladder._pivot
+
+    def watched(M, q, method, *rest):
+        tried.append(method if not rest[2:] else "covering")
+        return inner(M, q, method, *rest)
+
+    monkeypatch.setattr(ladder, "_pivot", watched)
+    M = np.array([[2.0, 1.0, 1.0], [0.0, 0.0, 2.0], [-1.0, 2.0, 1.0]])
+    names = [rung.method for rung in lcp.solve(M, np.array([-2.0, -1.0, 2.0])).rungs]
+    assert names[:11] == tried[:11]
+    assert names[11:] == ["regularized", "enumeration"]

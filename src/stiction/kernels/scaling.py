@@ -3,8 +3,11 @@
 z = cols * z', w = w' / rows and q = size q' / rows turn (M, q) into (rows M cols, q') with
 entries near one; signs and complementarity stay. `rows` and `cols` equilibrate M (Ruiz: each
 sweep divides by the square root of the largest entry, which halves the disparity's
-exponent, so five sweeps bring 10^6 down to 1.5). The same scales define the residual that
-decides whether a problem counts as solved.
+exponent, so five sweeps bring 10^6 down to 1.5).
+
+Where M falls into parts that do not meet, such scales are not unique, and q may be of any size
+in them. The residual that decides whether a problem counts as solved therefore needs no scales:
+it takes each row by its own terms.
 """
 
 from __future__ import annotations
@@ -18,6 +21,12 @@ SWEEPS = 8
 
 EVEN = 3.0
 """Largest entries of all rows and columns within this factor of one are even enough."""
+
+FOUND = 1e-3
+"""Share in a row's size of the terms that the answer itself brings. With all of them a large
+enough z would make any row small: z = (t, t) leaves w = -1 of M = [[1, -1], [-1, 1]], q = -1.
+With none of them rows of q = 0 could not round. At a tolerance of 1e-8, 1e-11 of such terms is
+let pass: ten thousand times rounding, and z must be 10^11 times its due to hide a violation."""
 
 
 @kernel
@@ -65,44 +74,63 @@ def equilibrate(M):
 
 
 @kernel
-def natural_residual(M, q, z, w, lo, hi, rows, cols):
+def _influence(M, sizes, j, change):
+    """How much a change of z_j shows in the row that notices it most, by the rows' `sizes`.
+    What no row notices (a column of zeros) counts for as much as can be."""
+    top = 0.0
+    noticed = False
+    for i in range(M.shape[0]):
+        entry = abs(M[i, j])
+        if entry > 0.0:
+            noticed = True
+            if not sizes[i] > 0.0:
+                return np.inf
+            top = max(top, entry * change / sizes[i])
+    return top if noticed else np.inf
+
+
+@kernel
+def natural_residual(M, q, z, w, lo, hi):
     """Fills w = M z + q and returns the largest violation of lo <= z <= hi, w >= 0 at lo,
-    w <= 0 at hi, w = 0 between; z is measured by `cols`, w by `rows`, both relative to the
-    larger of q and the bounds in those units. Not a number anywhere gives infinity.
+    w <= 0 at hi, w = 0 between. Not a number anywhere gives infinity.
+
+    Each row is measured by what it adds up: |q_i| and the |M_ij z_j| of z at finite bounds, which
+    are data, and of the other |M_ij z_j| the share FOUND. Each z_j is measured by its part in those
+    rows. So units of rows and of columns cancel, whatever they are, and no large row hides a
+    small one's violation.
     """
     n = q.shape[0]
-    top = 0.0
-    for i in range(n):
-        top = max(top, abs(q[i]) * rows[i])
-        if np.isfinite(lo[i]):
-            top = max(top, abs(lo[i]) / cols[i])
-        if np.isfinite(hi[i]):
-            top = max(top, abs(hi[i]) / cols[i])
-    worst = 0.0
+    weight = np.empty(n)
     used = np.empty(n, np.int64)
     count = 0
     for j in range(n):
         if z[j] != 0.0:
+            given = z[j] == lo[j] or z[j] == hi[j]
+            weight[count] = abs(z[j]) if given else FOUND * abs(z[j])
             used[count] = j
             count += 1
+    sizes = np.empty(n)
     for i in range(n):
         total = 0.0
+        size = 0.0
         row = M[i]
         for k in range(count):
-            total += row[used[k]] * z[used[k]]
-        total += q[i]
-        w[i] = total
-        below = (lo[i] - z[i]) / cols[i]
-        above = (z[i] - hi[i]) / cols[i]
-        slack = total * rows[i]
-        # The natural map z - clip(z - w, lo, hi), entry by entry, in scaled units.
-        gap = max(below, min(slack, -below)) if slack > 0.0 else max(above, min(-slack, -above))
-        gap = max(gap, max(below, above))
-        if not (np.isfinite(total) and np.isfinite(z[i])):
+            entry = row[used[k]]
+            total += entry * z[used[k]]
+            size += abs(entry) * weight[k]
+        w[i] = total + q[i]
+        sizes[i] = size + abs(q[i])
+        if not (np.isfinite(w[i]) and np.isfinite(sizes[i]) and np.isfinite(z[i])):
             return np.inf
-        worst = max(worst, gap)
-    if worst == 0.0:
-        return 0.0
-    if top == 0.0:
-        return np.inf
-    return worst / top
+    worst = 0.0
+    for i in range(n):
+        out = max(lo[i] - z[i], z[i] - hi[i])
+        if out > 0.0:
+            worst = max(worst, _influence(M, sizes, i, out))
+        room = z[i] - lo[i] if w[i] > 0.0 else hi[i] - z[i]
+        if w[i] == 0.0 or not room > 0.0:
+            continue
+        gap = abs(w[i]) / sizes[i] if sizes[i] > 0.0 else np.inf
+        if gap > worst:
+            worst = max(worst, min(gap, _influence(M, sizes, i, room)))
+    return worst

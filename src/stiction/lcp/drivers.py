@@ -18,6 +18,7 @@ from stiction.lcp.lemke import follow_path, generic_cover
 from stiction.lcp.principal import principal
 from stiction.lcp.search import search_pivots
 from stiction.status import Code
+from stiction.tolerances import RESIDUAL
 
 NOT_FINITE, NOT_SYMMETRIC = -1, -2
 
@@ -26,6 +27,9 @@ AGAIN = 4
 
 POLISHED = 1e-12
 """Scaled residual at which another run could gain nothing."""
+
+SNAP = 1e-12
+"""Distance from a bound, relative to the scaled problem, that may be rounding."""
 
 
 @kernel
@@ -64,8 +68,8 @@ def _transpose_scaled(M, rows, cols, out):
 
 @kernel
 def _prepare(M, q, active, cover, turn):
-    """(basis, weights, rows, cols, top): the scaled problem in its first basis, the covering
-    weights (n,), and the scales."""
+    """(basis, weights, cols, top): the scaled problem in its first basis, the covering weights
+    (n,), and the scales: z = cols x top."""
     n = q.shape[0]
     rows, cols = equilibrate(M)
     top = 0.0
@@ -86,7 +90,7 @@ def _prepare(M, q, active, cover, turn):
     b = new_basis(columns, scaled)
     if active.shape[0] == n and active.any():
         set_basis(b, active)  # where it is singular, b stays the empty basis
-    return b, weights, rows, cols, top
+    return b, weights, cols, top
 
 
 @kernel
@@ -106,7 +110,34 @@ def _verify(b):
 
 
 @kernel
-def _finish(M, q, b, rows, cols, top):
+def _grade(M, q, z, w, lo, hi, unit):
+    """Fills w and returns the residual of z.
+
+    A z_j that ought to be at its bound but is off by rounding can be all that a row of q = 0 is
+    made of, and so violate it by all there is. Where the residual does not pass, z within SNAP
+    of `unit` (n,) from a bound is put there, if that is better.
+    """
+    n = q.shape[0]
+    residual = natural_residual(M, q, z, w, lo, hi)
+    if residual <= RESIDUAL:
+        return residual
+    snapped = z.copy()
+    for j in range(n):
+        if abs(z[j] - lo[j]) <= SNAP * unit[j]:
+            snapped[j] = lo[j]
+        elif abs(hi[j] - z[j]) <= SNAP * unit[j]:
+            snapped[j] = hi[j]
+    other = np.empty(n)
+    better = natural_residual(M, q, snapped, other, lo, hi)
+    if better < residual:
+        z[:] = snapped
+        w[:] = other
+        return better
+    return residual
+
+
+@kernel
+def _finish(M, q, b, cols, top):
     """(z, w, active, residual): the basis' answer in the problem's own units, graded."""
     n = q.shape[0]
     z = np.zeros(n)
@@ -115,7 +146,7 @@ def _finish(M, q, b, rows, cols, top):
         if j < n:
             z[j] = max(b.x[s], 0.0) * cols[j] * top
     w = np.empty(n)
-    residual = natural_residual(M, q, z, w, np.zeros(n), np.full(n, np.inf), rows, cols)
+    residual = _grade(M, q, z, w, np.zeros(n), np.full(n, np.inf), cols * top)
     return z, w, read_active(b), residual
 
 
@@ -131,7 +162,7 @@ def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
     n = q.shape[0]
     if first_nonfinite(M) >= 0 or first_nonfinite(q) >= 0:
         return q, q, active, np.int64(NOT_FINITE), 0, np.inf, q
-    b, weights, rows, cols, top = _prepare(M, q, active, cover, turn)
+    b, weights, cols, top = _prepare(M, q, active, cover, turn)
     pivots = 0
     entering = -1
     code = Code.ERROR
@@ -153,14 +184,14 @@ def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
         for s in range(b.size[0]):
             j = b.cols[s]
             ray[j] = b.dx[s] * (cols[j] if j < n else 1.0)
-    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    z, w, active, residual = _finish(M, q, b, cols, top)
     return z, w, active, np.int64(code), pivots, residual, ray
 
 
 @kernel
 def solve_search(M, q, active, cover, turn, epsilon, e_max, limit):
     """The pivot search, as `solve_lemke`; returns counts (3,) of dead ends for the ray."""
-    b, weights, rows, cols, top = _prepare(M, q, active, cover, turn)
+    b, weights, cols, top = _prepare(M, q, active, cover, turn)
     counts = np.zeros(3, np.int64)
     pivots = 0
     code = Code.ERROR
@@ -174,18 +205,18 @@ def solve_search(M, q, active, cover, turn, epsilon, e_max, limit):
             code = Code.SINGULAR
         if not found or worst <= 10.0 * epsilon or more == 0:
             break
-    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    z, w, active, residual = _finish(M, q, b, cols, top)
     return z, w, active, np.int64(code), pivots, residual, counts
 
 
 @kernel
 def solve_principal(M, q, active, limit):
     """Principal pivoting, as `solve_lemke`; there is no ray."""
-    b, _, rows, cols, top = _prepare(M, q, active, np.empty(0), 0)
+    b, _, cols, top = _prepare(M, q, active, np.empty(0), 0)
     code, pivots = principal(b, limit)
     if code == Code.SOLVED and not _verify(b)[0]:
         code = Code.SINGULAR
-    z, w, active, residual = _finish(M, q, b, rows, cols, top)
+    z, w, active, residual = _finish(M, q, b, cols, top)
     return z, w, active, np.int64(code), pivots, residual
 
 
@@ -252,7 +283,7 @@ def solve_dantzig(M, q, lo, hi, state, limit):
     else:
         ray = np.empty(0)
     w = np.empty(n)
-    residual = natural_residual(M, q, z, w, lo, hi, scale, scale)
+    residual = _grade(M, q, z, w, lo, hi, scale * top)
     return z, w, state, code, pivots, residual, ray
 
 
@@ -313,6 +344,5 @@ def enumerate_bases(M, q):
 @kernel
 def residual_of(M, q, z, lo, hi):
     """(w, residual) of any z: the measure that decides every status."""
-    rows, cols = equilibrate(M)
     w = np.empty(q.shape[0])
-    return w, natural_residual(M, q, z, w, lo, hi, rows, cols)
+    return w, natural_residual(M, q, z, w, lo, hi)

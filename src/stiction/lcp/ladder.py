@@ -9,11 +9,13 @@ The ladder, climbed until a residual passes:
     search         problems on which rounding misleads the single path
     covering       lemke again, with other covering vectors
     regularized    M + eps I, eps from 1e-2 down to 1e-10; its active sets are tried on M itself
-    feasibility    a linear program: if even z, w >= 0 is impossible, that is the answer
+    feasibility    a linear program: if even z, w >= 0 is impossible, that is the answer; after
+                   the first ray, or here; a rung only where it proves that
     enumeration    all complementary bases, for small n
 
 A ray that proves infeasibility (Farkas: y >= 0, M'y <= 0, q'y < 0, checked on the data) ends
-the climb.
+the climb. From `principal` on the rungs see the problem in units that do not depend on those it
+came in (`farkas.balance`), q's included: what fails for its units alone is solved there.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from stiction.errors import InvalidInput
-from stiction.lcp import drivers
+from stiction.lcp import drivers, farkas
 from stiction.lcp.arguments import NONE, Array, Bounds, Mask
-from stiction.lcp.bounded import to_standard
+from stiction.lcp.bounded import Standard, to_standard
 from stiction.lcp.dantzig import CLAMPED, HIGH
 from stiction.status import Status
 from stiction.tolerances import RESIDUAL
@@ -58,7 +60,18 @@ class Options(NamedTuple):
 class Answer:
     """A rung's outcome; the status is made from the residual, not from the kernel's word."""
 
-    __slots__ = ("active", "dead_ends", "method", "pivots", "ray", "residual", "status", "w", "z")
+    __slots__ = (
+        "active",
+        "dead_ends",
+        "method",
+        "pivots",
+        "proof",
+        "ray",
+        "residual",
+        "status",
+        "w",
+        "z",
+    )
 
     def __init__(
         self,
@@ -71,6 +84,7 @@ class Answer:
         residual: float,
         ray: Array | None = None,
         dead_ends: tuple[int, int, int] | None = None,
+        proof: Array | None = None,
     ) -> None:
         self.method = method
         self.z = z
@@ -80,6 +94,7 @@ class Answer:
         self.residual = residual
         self.ray = ray if ray is not None and len(ray) else None
         self.dead_ends = dead_ends
+        self.proof = proof
         if residual <= RESIDUAL:
             self.status = Status.SOLVED
         else:
@@ -108,20 +123,55 @@ def attempts(
             yield answer
         if method == "dantzig":
             return
-    if bounds is None:
-        active = None if warm is None else warm[0]
-        yield from _standard_attempts(M, q, method, active, options)
+    standard = None
+    inner_M, inner_q = M, q
+    active = None if warm is None else warm[0]
+    if bounds is not None:
+        if len(options.cover):
+            raise InvalidInput("cover", "is for problems without lo, hi and free")
+        standard = to_standard(M, q, *bounds)
+        inner_M, inner_q = standard.M, standard.q
+        active = None if warm is None else standard.start(*warm)
+    if method != "auto":
+        answer = _pivot(inner_M, inner_q, method, active, options)
+        yield _restore(M, q, bounds, standard, answer)
         return
-    if len(options.cover):
-        raise InvalidInput("cover", "is for problems without lo, hi and free")
-    standard = to_standard(M, q, *bounds)
-    active = None if warm is None else standard.start(*warm)
-    for answer in _standard_attempts(standard.M, standard.q, method, active, options):
-        z = np.clip(standard.recover(answer.z), *bounds)
-        w, residual = drivers.residual_of(M, q, z, *bounds)
-        inside = (z > bounds[0]) & (z < bounds[1])
-        code = int(answer.status.code)
-        yield Answer(answer.method, z, w, inside, code, answer.pivots, residual)
+    asked = False
+    for answer in _climb(inner_M, inner_q, active, options):
+        if standard is None:
+            _prove_infeasible(M, q, answer)
+        answer = _restore(M, q, bounds, standard, answer)
+        yield answer
+        if answer.status is Status.RAY and not asked:
+            asked = True  # where the rest of the climb would be in vain, this tells
+            yield from _feasibility(M, q, bounds, answer)
+    if not asked:
+        yield from _feasibility(M, q, bounds, answer)
+    if 0 < len(inner_q) <= ENUMERATED:
+        yield _restore(M, q, bounds, standard, _enumerated(inner_M, inner_q))
+
+
+def _feasibility(M: Array, q: Array, bounds: Bounds | None, last: Answer) -> Iterator[Answer]:
+    """The last answer with a proof that there is none better, if there is a proof."""
+    lo, hi = (np.zeros(len(q)), np.full(len(q), np.inf)) if bounds is None else bounds
+    proof = farkas.prove_complementarity(M, q, lo, hi)
+    if proof is not None:
+        code = int(Status.INFEASIBLE.code)
+        yield Answer(
+            "feasibility", last.z, last.w, last.active, code, 0, last.residual, proof=proof
+        )
+
+
+def _restore(
+    M: Array, q: Array, bounds: Bounds | None, standard: Standard | None, answer: Answer
+) -> Answer:
+    """An answer of the standard problem as one of the problem that was asked, graded on that."""
+    if bounds is None or standard is None:
+        return answer
+    z = np.clip(standard.recover(answer.z), *bounds)
+    w, residual = drivers.residual_of(M, q, z, *bounds)
+    inside = (z > bounds[0]) & (z < bounds[1])
+    return Answer(answer.method, z, w, inside, int(answer.status.code), answer.pivots, residual)
 
 
 def _suits_dantzig(M: Array, method: str) -> bool:
@@ -143,15 +193,6 @@ def _suits_dantzig(M: Array, method: str) -> bool:
             "use 'lemke', 'lexicographic', 'search', 'principal' or 'auto'",
         )
     return False
-
-
-def _standard_attempts(
-    M: Array, q: Array, method: str, active: Mask | None, options: Options
-) -> Iterator[Answer]:
-    if method == "auto":
-        yield from _climb(M, q, active, options)
-    else:
-        yield _pivot(M, q, method, active, options)
 
 
 def _dantzig(
@@ -195,22 +236,32 @@ def _pivot(
 
 
 def _climb(M: Array, q: Array, active: Mask | None, options: Options) -> Iterator[Answer]:
-    """The ladder after `dantzig`, on a standard problem."""
-    for method in ("lemke", "principal", "lexicographic", "search"):
-        answer = _pivot(M, q, method, active, options)
-        _prove_infeasible(M, q, answer)
+    """The pivoting rungs after `dantzig`, on a standard problem."""
+    yield _pivot(M, q, "lemke", active, options)
+    if not len(q):  # every row was free, and is eliminated
+        return
+    rows, cols = farkas.balance(np.column_stack([M, q]))
+    even, target = rows[:, None] * M * cols[:-1], rows * q * cols[-1]
+    if len(options.cover):
+        options = options._replace(cover=options.cover * rows)
+    for answer in _balanced_rungs(even, target, active, options):
+        # Powers of two: residuals, which have no units, stay as they are to the bit.
+        answer.z = answer.z * cols[:-1] / cols[-1]
+        answer.w = answer.w / (rows * cols[-1])
+        if answer.ray is not None:
+            answer.ray = answer.ray * np.append(cols[:-1], 1.0)
         yield answer
+
+
+def _balanced_rungs(M: Array, q: Array, active: Mask | None, options: Options) -> Iterator[Answer]:
+    """The rungs from `principal` to `regularized`."""
+    for method in ("principal", "lexicographic", "search"):
+        yield _pivot(M, q, method, active, options)
     for turn in range(1, COVERS + 1):
         answer = _pivot(M, q, "lemke", None, options, turn)
         answer.method = "covering"
         yield answer
     yield _regularized(M, q, options)
-    program = linprog(np.zeros(len(q)), A_ub=-M, b_ub=q, bounds=(0, None), method="highs")
-    if program.status == 2:
-        answer.method, answer.status = "feasibility", Status.INFEASIBLE
-        yield answer
-    elif len(q) <= ENUMERATED:
-        yield _enumerated(M, q)
 
 
 def _regularized(M: Array, q: Array, options: Options) -> Answer:
@@ -232,26 +283,30 @@ def _regularized(M: Array, q: Array, options: Options) -> Answer:
 
 
 def _enumerated(M: Array, q: Array) -> Answer:
-    """Tries every complementary basis, and a linear program where a basis is singular."""
+    """Tries every complementary basis, and a linear program where a basis is singular. That none
+    is found proves nothing of the inequalities, and says so (ERROR)."""
     n = len(q)
-    z, active, found, singular = drivers.enumerate_bases(M, q)
+    rows, cols = farkas.balance(np.column_stack([M, q]))
+    even, target = rows[:, None] * M * cols[:-1], rows * q * cols[-1]
+    z, active, found, singular = drivers.enumerate_bases(even, target)
     if not found and singular:
         for mask in range(1 << n):
             active = (mask >> np.arange(n) & 1).astype(bool)
             cone = linprog(
                 np.ones(n),
-                A_ub=-M[~active] if not active.all() else None,
-                b_ub=q[~active] if not active.all() else None,
-                A_eq=M[active] if active.any() else None,
-                b_eq=-q[active] if active.any() else None,
+                A_ub=-even[~active] if not active.all() else None,
+                b_ub=target[~active] if not active.all() else None,
+                A_eq=even[active] if active.any() else None,
+                b_eq=-target[active] if active.any() else None,
                 bounds=[(0, None) if a else (0, 0) for a in active],
                 method="highs",
             )
             if cone.x is not None:
                 z = np.maximum(cone.x, 0.0)
                 break
+    z = z * cols[:-1] / cols[-1]
     w, residual = drivers.residual_of(M, q, z, np.zeros(n), np.full(n, np.inf))
-    return Answer("enumeration", z, w, active, int(Status.INFEASIBLE.code), 0, residual)
+    return Answer("enumeration", z, w, active, int(Status.ERROR.code), 0, residual)
 
 
 def _prove_infeasible(M: Array, q: Array, answer: Answer) -> None:
@@ -259,9 +314,7 @@ def _prove_infeasible(M: Array, q: Array, answer: Answer) -> None:
     y >= 0, M'y <= 0, q'y < 0 leave no z >= 0 with M z + q >= 0."""
     if answer.status is not Status.RAY or answer.ray is None:
         return
-    y = np.maximum(answer.ray[:-1], 0.0)
-    rise = M.T @ y
-    room = np.abs(M.T) @ y
-    fall = float(q @ y)
-    if np.all(rise <= 1e-10 * room) and fall < -1e-10 * float(np.abs(q) @ y):
+    lo, hi = np.zeros(len(q)), np.full(len(q), np.inf)
+    answer.proof = farkas.prove_complementarity(M, q, lo, hi, answer.ray[:-1])
+    if answer.proof is not None:
         answer.status = Status.INFEASIBLE

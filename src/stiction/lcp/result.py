@@ -26,10 +26,14 @@ class Result:
 
     z, w: (n,), with w = M z + q; where status is not SOLVED, the best that the last rung had.
     active: (n,) bool, where z may differ from its bound, w = 0; takes part in warm starts.
-    residual: largest |z - clip(z - w, lo, hi)|, rows and columns equilibrated, relative to q.
+    residual: largest violation of the bounds and of w's signs there, each row relative to its own
+        terms (`kernels.scaling.natural_residual`): units of rows and columns do not matter.
     ray: (n+1,) direction in (z, z0) along which Lemke's path is unbounded, if status is RAY
         or INFEASIBLE (the last entry is 0 for `dantzig`).
     dead_ends: counts of the pivot search's (no solution, cycle, error).
+    proof: (n,) if status is INFEASIBLE: y with y'(M z + q) < 0 for every z within the bounds,
+        although each y_i w_i would have to be at least zero (Farkas). For a plain LCP: y >= 0,
+        M'y <= 0, q'y < 0.
     seconds: wall time of the whole call.
     """
 
@@ -43,6 +47,7 @@ class Result:
     seconds: float
     ray: NDArray[np.float64] | None = None
     dead_ends: tuple[int, int, int] | None = None
+    proof: NDArray[np.float64] | None = None
 
     @property
     def method(self) -> str:

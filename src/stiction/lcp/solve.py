@@ -92,16 +92,21 @@ def solve(
         tried.append(answer)
         if answer.status in (Status.SOLVED, Status.INFEASIBLE):
             break
-    return _report(tried, began)
+    status = tried[-1].status
+    if method == "auto" and status not in (Status.SOLVED, Status.INFEASIBLE):
+        # How the last rung stopped is an accident of its path; `rungs` has it.
+        limited = max_pivots is not None and status in (Status.PIVOT_LIMIT, Status.NODE_LIMIT)
+        status = status if limited else Status.ERROR
+    return _report(tried, began, status)
 
 
-def _report(tried: list[Answer], began: float) -> Result:
-    """The last answer as a result, with all rungs."""
+def _report(tried: list[Answer], began: float, status: Status | None = None) -> Result:
+    """The last answer as a result, with all rungs; `status` where it is not that answer's own."""
     last = tried[-1]
     return Result(
         last.z,
         last.w,
-        last.status,
+        status or last.status,
         last.active,
         sum([a.pivots for a in tried]),
         last.residual,
@@ -109,4 +114,5 @@ def _report(tried: list[Answer], began: float) -> Result:
         perf_counter() - began,
         last.ray,
         last.dead_ends,
+        last.proof,
     )

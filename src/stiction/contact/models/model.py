@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate, LawName, certify
+from stiction.contact.certificate.contradiction import is_contradictory
 from stiction.contact.models.solution import STILL, ContactSolution, Mode
 from stiction.contact.problem.islands import Island
 from stiction.contact.problem.problem import ContactProblem
@@ -128,6 +129,11 @@ def conclude(
         law=law,
         facets=facets,
     )
+    status = grade_status(certificate, found.status)
+    if status is not Status.SOLVED and is_contradictory(problem, law):
+        status = Status.INFEASIBLE
+    elif status is Status.INFEASIBLE:  # a solver's word, without a proof that holds
+        status = Status.ERROR
     return ContactSolution(
         velocity,
         found.normal,
@@ -135,7 +141,7 @@ def conclude(
         found.joint,
         found.box,
         contact_modes(problem, velocity, found.normal),
-        grade_status(certificate, found.status),
+        status,
         found.pivots,
         found.rungs,
         certificate,
