@@ -20,7 +20,7 @@ class Hopeful(stiction.ContactModel):
     law = "coulomb"
 
     def solve_island(self, problem, start):
-        """Impulses of a problem whose rows all hang together."""
+        """Impulses of one island of a problem."""
         return stiction.Frictionless().solve_island(problem, start)
 
 

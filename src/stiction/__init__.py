@@ -76,5 +76,8 @@ if not TYPE_CHECKING:  # a type checker should still find a misspelt name
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+__all__ = [*_PARTS, *_NAMES]
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PARTS, *_NAMES})
+    return [*__all__, "__version__"]

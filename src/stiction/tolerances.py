@@ -1,6 +1,6 @@
-"""Every tolerance, named, with its unit, its reason, and what breaks without it.
+"""What every answer is accepted by: the one tolerance that all solvers and certificates share.
 
-Kernels take tolerances as arguments: these are the defaults their callers pass.
+Kernels take it as an argument. What a single algorithm needs stands in its own file.
 """
 
 RESIDUAL = 1e-8

@@ -104,6 +104,12 @@ def test_a_trajectory_comes_back_with_its_model_and_states(fall, tmp_path):
     assert data.body("block").xpos[2] == pytest.approx(0.05)
 
 
+def test_a_trajectory_says_what_it_is(fall):
+    text = repr(fall.trajectory)
+    assert text.startswith("Trajectory('fall <1 cm>', ")
+    assert f"{len(fall.trajectory)} samples, 0 to " in text
+
+
 def test_a_trajectory_of_a_file_finds_it_and_says_when_it_is_gone(tmp_path):
     model, text = block_model()
     file = tmp_path / "block.xml"
@@ -157,7 +163,7 @@ def test_ctrl_c_within_a_sample_leaves_no_half_of_it(monkeypatch):
     assert kept.sliding_speed().shape == kept.time.shape
 
 
-def test_a_state_that_is_none_ends_the_run_and_keeps_it():
+def test_a_state_that_is_not_finite_ends_the_run_and_keeps_it():
     model, data, _ = scenes.load("pinch")
 
     def break_it(model, data):

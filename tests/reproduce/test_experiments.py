@@ -44,18 +44,18 @@ def silent(share, text):
 
 
 TINY = {
-    "drumwright-grasp": lambda: drumwright_grasp.measure(1, 3, 30, (1, 2, 3), True, silent),
-    "drumwright-quadruped": lambda: drumwright_quadruped.measure(0.05, True, silent),
-    "lloyd-peg": lambda: lloyd_peg.measure((8, 12), (16,), 1, 1, True, silent),
+    "drumwright-grasp": lambda: drumwright_grasp.run_sized(1, 3, 30, (1, 2, 3), True, silent),
+    "drumwright-quadruped": lambda: drumwright_quadruped.run_sized(0.05, True, silent),
+    "lloyd-peg": lambda: lloyd_peg.run_sized((8, 12), (16,), 1, 1, True, silent),
     "lloyd-single": lambda: lloyd_single.single(1, 1, True, silent),
     "lloyd-stack": lambda: lloyd_single.stacks(((1, 4), (2, 8)), 1, 1, True, silent),
-    "yamane-squat": lambda: yamane_squat.measure(10, 5, True, silent),
-    "yamane-tap-dance": lambda: yamane_tap_dance.measure(10, 5, True, silent),
-    "yamane-chains": lambda: yamane_chains.measure(0.002, True, silent),
-    "baraff-mechanisms": lambda: baraff_mechanisms.measure(
+    "yamane-squat": lambda: yamane_squat.run_sized(10, 5, True, silent),
+    "yamane-tap-dance": lambda: yamane_tap_dance.run_sized(10, 5, True, silent),
+    "yamane-chains": lambda: yamane_chains.run_sized(0.002, True, silent),
+    "baraff-mechanisms": lambda: baraff_mechanisms.run_sized(
         {"block-feeder": 0.02, "jack": 0.02}, True, silent
     ),
-    "baraff-timing": lambda: baraff_timing.measure((8, 12), 1, 1, True, silent),
+    "baraff-timing": lambda: baraff_timing.run_sized((8, 12), 1, 1, True, silent),
 }
 
 

@@ -11,7 +11,7 @@ import stiction
 
 SCENES = Path(__file__).parents[1] / "data" / "scenes"
 STEADY = 1e-9
-"""Creep [m/s] and drift [m] that count as none."""
+"""Creep [m/s] and drift [m] that count as zero."""
 
 
 # --- grasps and stacks -----------------------------------------------------------------------

@@ -155,7 +155,7 @@ def test_a_failure_pauses_keeps_the_state_and_says_so(monkeypatch):
     assert not live.playing
     assert np.array_equal(live.ours.data.qpos, before)
     assert "of capsule and left" in live.notice
-    live.ours.data.qvel[0] = np.nan  # and a state that is none
+    live.ours.data.qvel[0] = np.nan  # and a state that is not finite
     live.play()
     assert live.notice == ""
     live.advance(FRAME)

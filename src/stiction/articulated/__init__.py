@@ -9,3 +9,7 @@ from stiction.articulated.cost import cheaper
 from stiction.articulated.interface import accelerations, inverse_inertia
 
 __all__ = ["accelerations", "cheaper", "inverse_inertia"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,6 +17,8 @@ COMMANDS = ("run", "compare", "view", "diagnose", "replay", "reproduce", "bench"
 
 DONE, FAILED, MISUSED = 0, 1, 2
 
+__all__ = ["COMMANDS", "main"]
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line (default: the process's own); returns the exit code."""
@@ -81,3 +83,7 @@ def _unknown(name: str) -> str:
 def _complain(text: str) -> int:
     print(f"stiction: {text}", file=sys.stderr)
     return MISUSED
+
+
+def __dir__() -> list[str]:
+    return __all__

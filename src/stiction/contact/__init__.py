@@ -25,3 +25,7 @@ __all__ = [
     "Viscous",
     "certify",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

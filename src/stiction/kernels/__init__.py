@@ -3,3 +3,7 @@
 from stiction.kernels.compile import kernel, leaf
 
 __all__ = ["kernel", "leaf"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,3 +6,7 @@ from stiction.lcp.solve import solve
 from stiction.status import Status
 
 __all__ = ["METHODS", "Result", "Rung", "Status", "solve"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -162,7 +162,7 @@ class Recording:
         return self.over_samples("slip", self.contacts.column("mode") != Mode.SEPARATE)
 
     def over_samples(self, name: str, keep: NDArray[np.bool_]) -> Array:
-        """(n,) largest entry of a column of the contacts at each sample, 0 where none."""
+        """(n,) largest entry of a column of the contacts at each sample, 0 without contacts."""
         out = np.zeros(len(self.time))
         where = self.contacts.column("sample").astype(int)
         np.maximum.at(out, where[keep], self.contacts.column(name)[keep])
@@ -192,8 +192,8 @@ def record(
                 Without either the trajectory is bound to the simulator's own model
     on_progress called after each sample; on_sample too, with the data and the last step's report
 
-    Ctrl-C, a solve that failed and a state that is none end the run early: what was done until
-    then is returned, with `interrupted` or `failure` set. The simulator's statistics are reset.
+    Ctrl-C, a solve that failed and a state that is not finite end the run early: what was done
+    until then is returned, with `interrupted` or `failure` set. The simulator's statistics are reset.
     """
     if not (np.isfinite(seconds) and seconds > 0.0):
         raise InvalidInput("seconds", f"is {seconds}: a run takes a positive time [s]")

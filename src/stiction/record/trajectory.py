@@ -32,7 +32,7 @@ _STATES = ("time", "qpos", "qvel", "ctrl", "act", "mocap_pos", "mocap_quat")
 """Entries of MjData that a sample holds."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """States at n samples, in the order of time. All in SI units."""
 
@@ -62,10 +62,14 @@ class Trajectory:
     """The model as MJCF text; empty if `path` holds it."""
     path: str = ""
     """The model's file; empty if `xml` holds it."""
-    _model: list[mujoco.MjModel] = field(default_factory=list, repr=False)
+    _model: list[mujoco.MjModel] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def __repr__(self) -> str:
+        span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self) else "empty"
+        return f"Trajectory({self.name!r}, {self.contact!r}, {len(self)} samples, {span})"
 
     def model(self) -> mujoco.MjModel:
         """The model, compiled once. Raises InvalidInput where its file is gone or was changed."""

@@ -8,9 +8,18 @@ An experiment is a module with a function `run(quick, progress) -> Result`; its 
 is that of the module with underscores. It is imported when it is asked for.
 """
 
-from stiction.reproduce.registry import NAMES as NAMES
-from stiction.reproduce.registry import reproduce as reproduce
-from stiction.reproduce.registry import resolve as resolve
-from stiction.reproduce.registry import run as run
-from stiction.reproduce.result import Claim as Claim
-from stiction.reproduce.result import Result as Result
+from stiction.reproduce.registry import NAMES, reproduce, resolve, run
+from stiction.reproduce.result import Claim, Result
+
+__all__ = [
+    "NAMES",
+    "Claim",
+    "Result",
+    "reproduce",
+    "resolve",
+    "run",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

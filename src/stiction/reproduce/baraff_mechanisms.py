@@ -31,11 +31,11 @@ SAMPLES = 500
 
 def run(quick: bool, progress: Progress) -> Result:
     """Frame rates, failures, and what the mechanisms do."""
-    return measure({"block-feeder": 2.0 if quick else 8.0, "jack": 2.0 if quick else 6.0}, quick,
+    return run_sized({"block-feeder": 2.0 if quick else 8.0, "jack": 2.0 if quick else 6.0}, quick,
                    progress)  # fmt: skip
 
 
-def measure(seconds: dict[str, float], quick: bool, progress: Progress) -> Result:
+def run_sized(seconds: dict[str, float], quick: bool, progress: Progress) -> Result:
     """As `run`, for so long each."""
     kinds = (EXACT, RIGID, BARAFF, COLD, "MuJoCo", "MuJoCo, tuned")
     ran: list[Ran] = []

@@ -58,11 +58,11 @@ KINDS: dict[str, Make] = {"random rows": random_rows, "stacks": stacks}
 
 def run(quick: bool, progress: Progress) -> Result:
     """Times of Dantzig's method beside elimination and QP solvers."""
-    return measure((8, 32, 100) if quick else SIZES, 3 if quick else 7, 2 if quick else 5, quick,
+    return run_sized((8, 32, 100) if quick else SIZES, 3 if quick else 7, 2 if quick else 5, quick,
                    progress)  # fmt: skip
 
 
-def measure(
+def run_sized(
     sizes: tuple[int, ...], problems: int, repeats: int, quick: bool, progress: Progress
 ) -> Result:
     """As `run`, for these sizes, so many problems of each and repeats."""
@@ -75,7 +75,7 @@ def measure(
         times: dict[str, list[float]] = {}
         for place, n in enumerate(sizes):
             progress((index + place / len(sizes)) / len(KINDS), f"{kind}, n = {n}")
-            line, failed = _measure_size(make, n, problems, repeats, solvers)
+            line, failed = _time_size(make, n, problems, repeats, solvers)
             failures += failed
             for name, value in line.items():
                 times.setdefault(name, []).append(value)
@@ -118,7 +118,7 @@ def measure(
     )
 
 
-def _measure_size(
+def _time_size(
     make: Make, n: int, problems: int, repeats: int, solvers: dict[str, Qp]
 ) -> tuple[dict[str, float], int]:
     """Median times [s] and pivots at one size, and failures of ours."""

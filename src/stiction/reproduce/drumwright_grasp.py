@@ -37,7 +37,7 @@ HIS_STEPS = {TEXTBOOK: "about 10", QP: "at least 100", PPM: "at least 100"}
 
 def run(quick: bool, progress: Progress) -> Result:
     """Times, pivots, how long each holds, and growth with the number of boxes."""
-    return measure(
+    return run_sized(
         trials=2 if quick else 10,
         endurance=50 if quick else 1000,
         compiled=1000 if quick else 10_000,
@@ -47,7 +47,7 @@ def run(quick: bool, progress: Progress) -> Result:
     )
 
 
-def measure(
+def run_sized(
     trials: int,
     endurance: int,
     compiled: int,

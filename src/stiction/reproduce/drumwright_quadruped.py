@@ -40,10 +40,10 @@ SAMPLES = 500
 
 def run(quick: bool, progress: Progress) -> Result:
     """Walks by no-slip, Drumwright-Shell, viscous friction, the exact cone, and MuJoCo."""
-    return measure(0.5 if quick else 10.0, quick, progress)
+    return run_sized(0.5 if quick else 10.0, quick, progress)
 
 
-def measure(seconds: float, quick: bool, progress: Progress) -> Result:
+def run_sized(seconds: float, quick: bool, progress: Progress) -> Result:
     """As `run`, for so long."""
     symplectic, smooth = EventDriven(integrator="symplectic"), EventDriven(integrator="rk4")
     walkers = [

@@ -58,7 +58,7 @@ class Measured:
         return 1e3 * float(np.mean(self.seconds))
 
 
-def measure(
+def time_ways(
     make: Callable[[np.random.Generator], ContactArrays],
     seeds: Sequence[int],
     repeats: int,
@@ -109,7 +109,7 @@ def failures(measured: dict[str, Measured], ways: Sequence[str]) -> int:
 
 def warm_up(make: Callable[[np.random.Generator], ContactArrays]) -> None:
     """Compiles what is not compiled yet."""
-    measure(make, [0], 1)
+    time_ways(make, [0], 1)
 
 
 def _standard(matrix: Array, free: Array, cones: Cones, spread: Array) -> Answer:

@@ -36,10 +36,10 @@ FEW = 64
 def run(quick: bool, progress: Progress) -> Result:
     """Times of the four ways over the number of contacts, with fitted exponents."""
     his_range, beyond = ((8, 16, 32), (64,)) if quick else (HIS_RANGE, BEYOND)
-    return measure(his_range, beyond, 5 if quick else 20, 2 if quick else 5, quick, progress)
+    return run_sized(his_range, beyond, 5 if quick else 20, 2 if quick else 5, quick, progress)
 
 
-def measure(
+def run_sized(
     his_range: tuple[int, ...],
     beyond: tuple[int, ...],
     count: int,
@@ -56,12 +56,14 @@ def measure(
         progress(index / len(sizes), f"{size} contacts")
         make = partial(families.peg, size)
         if size <= FEW:
-            measured = lloyd.measure(make, range(count), repeats)
-            all_measured.append(measured | lloyd.measure(make, range(min(count, 3)), 1, [TABLEAU]))
+            measured = lloyd.time_ways(make, range(count), repeats)
+            all_measured.append(
+                measured | lloyd.time_ways(make, range(min(count, 3)), 1, [TABLEAU])
+            )
             continue
         # Lemke's method takes up to a second there: few wrenches tell its growth as well.
-        measured = lloyd.measure(make, range(min(count, 3)), 1, WAYS[:1])
-        all_measured.append(measured | lloyd.measure(make, range(count), repeats, WAYS[1:]))
+        measured = lloyd.time_ways(make, range(min(count, 3)), 1, WAYS[:1])
+        all_measured.append(measured | lloyd.time_ways(make, range(count), repeats, WAYS[1:]))
     return Result(
         name="lloyd-peg",
         title="Lloyd: peg in a hole",

@@ -107,8 +107,8 @@ def compare(
     for index, (label, make) in enumerate(cases):
         progress(index / len(cases), label)
         contacts.append(len(make(np.random.default_rng(0)).friction))
-        measured = lloyd.measure(make, range(count), repeats)
-        all_measured.append(measured | lloyd.measure(make, range(min(count, 3)), 1, [TABLEAU]))
+        measured = lloyd.time_ways(make, range(count), repeats)
+        all_measured.append(measured | lloyd.time_ways(make, range(min(count, 3)), 1, [TABLEAU]))
     rows: list[tuple[Cell, ...]] = [
         (
             label,

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 FRAME = 1.0 / 25.0  # s, a picture of an interactive simulation
 DYNAMIC = 0.8  # of the static friction, while sliding
-TOUCHING = 1e-9  # m/s, of a bound that counts as none
+TOUCHING = 1e-9  # m/s, of a bound that counts as zero
 STROKE = 0.05  # m, that the rack rises on a stroke
 EVERY = 20  # steps of Baraff's method to one look at forces and accelerations
 EXACT, RIGID = "exact cone", "exact cone, rigid joints"

@@ -32,10 +32,10 @@ SAMPLES = 500
 
 def run(quick: bool, progress: Progress) -> Result:
     """Failures, contacts and times of the chains."""
-    return measure(0.12 if quick else 1.0, quick, progress)
+    return run_sized(0.12 if quick else 1.0, quick, progress)
 
 
-def measure(share: float, quick: bool, progress: Progress) -> Result:
+def run_sized(share: float, quick: bool, progress: Progress) -> Result:
     """As `run`, for a share of each case's time."""
     pairs = [(case, name) for case in CASES for name in (*MODELS, *MUJOCO)]
     ran = []

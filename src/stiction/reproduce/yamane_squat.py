@@ -45,10 +45,10 @@ METHODS: dict[str, humanoids.Method] = {
 
 def run(quick: bool, progress: Progress) -> Result:
     """Successes and failures of each method, and the feet's forces over time."""
-    return measure(400 if quick else FRAMES, 5 if quick else 1, quick, progress)
+    return run_sized(400 if quick else FRAMES, 5 if quick else 1, quick, progress)
 
 
-def measure(frames: int, every: int, quick: bool, progress: Progress) -> Result:
+def run_sized(frames: int, every: int, quick: bool, progress: Progress) -> Result:
     """As `run`, over so many frames; other methods get one in `every`."""
     found = humanoids.study("humanoid", squat, frames, METHODS, progress, every, LOWEST)
     by_search, exact = found.by_search, found.exact

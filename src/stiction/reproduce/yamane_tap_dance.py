@@ -34,10 +34,10 @@ METHODS: dict[str, humanoids.Method] = {
 
 def run(quick: bool, progress: Progress) -> Result:
     """Success, pivots and time of lexicographic Lemke and of the search."""
-    return measure(1200 if quick else FRAMES, 5 if quick else 1, quick, progress)
+    return run_sized(1200 if quick else FRAMES, 5 if quick else 1, quick, progress)
 
 
-def measure(frames: int, every: int, quick: bool, progress: Progress) -> Result:
+def run_sized(frames: int, every: int, quick: bool, progress: Progress) -> Result:
     """As `run`, over so many frames; other methods get one in `every`."""
     found = humanoids.study("tap-dance", tap_dance, frames, METHODS, progress, every, RAISED)
     by_search, exact = found.by_search, found.exact

@@ -7,71 +7,11 @@
 head of each family's file.
 """
 
-from difflib import get_close_matches
-from inspect import signature
-from pathlib import Path
+from stiction.scenes.catalogue import get, load, names
+from stiction.scenes.scene import Controller, Loaded, Scene
 
-import mujoco
-
-from stiction.errors import InvalidInput
-from stiction.scenes import blocks, chains, grasps, humanoid, mechanisms, quadruped
-from stiction.scenes.scene import Controller, Scene
-
-__all__ = ["Controller", "Scene", "get", "load", "names"]
-
-_FAMILIES = (grasps, blocks, quadruped, humanoid, chains, mechanisms)
-_SCENES = {scene.name: scene for family in _FAMILIES for scene in family.SCENES}
+__all__ = ["Controller", "Loaded", "Scene", "get", "load", "names"]
 
 
-def names() -> tuple[str, ...]:
-    """Names of the shipped scenes, the simple ones first."""
-    return tuple(_SCENES)
-
-
-def get(name: str) -> Scene:
-    """The shipped scene of that name."""
-    if name not in _SCENES:
-        near = get_close_matches(name, _SCENES, n=3, cutoff=0.5)
-        known = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(_SCENES)}"
-        raise InvalidInput("scene", f"unknown: {name!r}; {known}")
-    return _SCENES[name]
-
-
-def load(
-    scene: str | Path, **options: object
-) -> tuple[mujoco.MjModel, mujoco.MjData, Controller | None]:
-    """Model, data in the scene's initial state, and controller (None: nothing to call).
-
-    `scene` is a shipped name, whose `xml` takes the `options`, or the path of an .xml (MJCF)
-    or a .urdf, which takes none.
-    """
-    path = Path(scene)
-    if path.suffix.lower() in (".xml", ".urdf"):
-        return _from_file(path, options)
-    shipped = get(str(scene))
-    known = signature(shipped.xml).parameters
-    for option in options:
-        if option not in known:
-            raise InvalidInput(option, f"no option of {shipped.name}; it has {', '.join(known)}")
-    model = mujoco.MjModel.from_xml_string(shipped.xml(**options))
-    data = mujoco.MjData(model)
-    if shipped.start is not None:
-        shipped.start(model, data)
-    mujoco.mj_forward(model, data)
-    return model, data, shipped.control(model) if shipped.control else None
-
-
-def _from_file(
-    path: Path, options: dict[str, object]
-) -> tuple[mujoco.MjModel, mujoco.MjData, None]:
-    if options:
-        raise InvalidInput("options", f"a file takes none, got {', '.join(options)}")
-    if not path.is_file():
-        raise InvalidInput("scene", f"no such file: {path}")
-    try:
-        model = mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise InvalidInput("scene", f"MuJoCo cannot read {path}: {error}") from error
-    data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
-    return model, data, None
+def __dir__() -> list[str]:
+    return __all__

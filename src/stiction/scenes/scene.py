@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import mujoco
 
@@ -11,6 +12,16 @@ Controller = Callable[[mujoco.MjModel, mujoco.MjData], None]
 What MuJoCo derives from the state (`xpos`, the mass matrix) may be one step old at that
 moment, and is for `mj_step`. A controller that needs it computes it in an `MjData` of its own.
 """
+
+
+class Loaded(NamedTuple):
+    """A scene that is ready to run."""
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+    """In the scene's initial state."""
+    controller: Controller | None
+    """To be called before each step; None where there is nothing to call."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,20 @@
 """Steppers: MuJoCo's kinematics and collisions, our contact, and the state after the step."""
 
-from stiction.simulate.event_driven.engine import EventDriven as EventDriven
-from stiction.simulate.report import Contact as Contact
-from stiction.simulate.report import Report as Report
-from stiction.simulate.report import Statistics as Statistics
-from stiction.simulate.simulator import Simulator as Simulator
-from stiction.simulate.simulator import step as step
-from stiction.simulate.steppers import TimeStepping as TimeStepping
+from stiction.simulate.event_driven.engine import EventDriven
+from stiction.simulate.report import Contact, Report, Statistics
+from stiction.simulate.simulator import Simulator, step
+from stiction.simulate.steppers import TimeStepping
+
+__all__ = [
+    "Contact",
+    "EventDriven",
+    "Report",
+    "Simulator",
+    "Statistics",
+    "TimeStepping",
+    "step",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

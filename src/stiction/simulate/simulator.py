@@ -57,11 +57,11 @@ WARM, NEWTON, DRIVING = ("warm start",), ("warm start", "newton"), ("warm start"
 """Rungs of the compiled solvers: the last step's impulses as a start, and none."""
 
 SLACK = 1e-8
-"""Gap or overlap that counts as none, over the size of what moves: below it lies what rounding
+"""Gap or overlap that counts as touching, over the size of what moves: below it lies what rounding
 and the collision routines leave."""
 
 LEVEL = 1e-7
-"""Difference of two gaps to a height field that is none, over the size of what moves."""
+"""Difference of two gaps to a height field that counts as zero, over the size of what moves."""
 
 SHALLOW = 0.05
 """Overlap that one step pushes out whole, over the size of what moves."""
@@ -152,6 +152,9 @@ class Simulator:
         """The user's model."""
         return self._own.source
 
+    def __repr__(self) -> str:
+        return f"Simulator(nv={self.model.nv}, contact={self.contact!r}, stepper={self.stepper!r})"
+
     def refresh(self) -> None:
         """Takes over what was changed in the model since the simulator was made."""
         with self._lock:
@@ -210,8 +213,8 @@ class Simulator:
         """Takes `nstep` steps; returns the report of the last one.
 
         If a step cannot be taken the state is as it was before that step, and an exception says
-        why: `InvalidInput` for a state, input or model that is none, `SolveFailed` where no solver
-        answered within tolerance.
+        why: `InvalidInput` for a state, input or model that is not valid, `SolveFailed` where no
+        solver answered within tolerance.
         """
         if not isinstance(nstep, (int, np.integer)) or nstep < 1:
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")

@@ -1,4 +1,4 @@
-"""Contacts ahead that are none: what the end of a step would show to have been passed by.
+"""Contacts ahead that bodies pass by within the step, such as the seams of a tiled floor.
 
 A contact ahead enters a step by its gap along its normal. Two edges at one height, of a box that
 slides and of the next tile of the floor, are nearest along the floor, and by that normal the box
@@ -18,10 +18,12 @@ from stiction.bridge.layout import integer, integers, number, numbers, offset, p
 from stiction.kernels.compile import kernel, leaf
 
 SHALLOW = 100.0
-"""Overlap that is none, in gaps that are none: what rests on a tile is not at its level exactly."""
+"""Overlap to overlook, in multiples of the gap that counts as touching: what rests on a tile is
+not exactly at its level."""
 
 BEHIND = 1e5
-"""How far behind the place where geoms should meet they are looked at, in gaps that are none."""
+"""How far behind the place where geoms should meet they are looked at, in multiples of
+the gap that counts as touching."""
 
 SAMPLES, MOST_SAMPLES = 4, 32
 """Poses from there to the end of the step, at least and at most. They lie no farther apart than the
@@ -177,9 +179,9 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
 
 @kernel
 def exclude_ghosts(m, d, free, touch):
-    """Excludes contacts that are none; between `mj_collision` and `mj_makeConstraint`.
+    """Excludes contacts that bodies will pass by; between `mj_collision` and `mj_makeConstraint`.
 
-    free (nbody, 6): velocities without contact, as cvel; touch: gap that is none [m].
+    free (nbody, 6): velocities without contact, as cvel; touch: gap that counts as touching [m].
     """
     nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
     now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)

@@ -15,3 +15,7 @@ from stiction.view.replay import Replay
 from stiction.view.session import Session
 
 __all__ = ["Contacts", "Live", "Replay", "Session"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -75,7 +75,7 @@ class Live(Session):
         """Another mu for all geoms on both sides; None: the model's own."""
         self.friction = _check_friction(friction)
         for side in self._sides():
-            side.rub(self.friction)
+            side.set_friction(self.friction)
         self.notice = ""
 
     def set_beside(self, beside: str) -> None:

@@ -37,7 +37,7 @@ class Side(ABC):
         self._pulled = False
         self._contacts: Contacts | None = shown.none()
 
-    def rub(self, friction: float | None) -> None:
+    def set_friction(self, friction: float | None) -> None:
         """Gives every geom and pair this coefficient of sliding friction; None: the model's own."""
         model = self.model
         model.geom_friction[:], model.pair_friction[:] = self._friction
@@ -94,7 +94,7 @@ class Ours(Side):
     ) -> None:
         super().__init__(load, watch)
         self._equality = equality
-        super().rub(friction)
+        super().set_friction(friction)
         self.use(contact)
 
     def use(self, contact: str) -> None:
@@ -103,9 +103,9 @@ class Ours(Side):
         self.simulator = Simulator(self.model, law, equality=self._equality)
         self.title = f"stiction, {contact}"
 
-    def rub(self, friction: float | None) -> None:
+    def set_friction(self, friction: float | None) -> None:
         """As for any side."""
-        super().rub(friction)
+        super().set_friction(friction)
         self.simulator.refresh()
 
     def _step(self, count: int) -> None:
@@ -131,7 +131,7 @@ class Theirs(Side):
         noslip = NOSLIP[way]
         if noslip is not None:
             self.model = tuned(self.model, noslip)
-        self.rub(friction)
+        self.set_friction(friction)
         self.title = "MuJoCo" + way.removeprefix("mujoco").replace("-", ", tuned ")
 
     def _step(self, count: int) -> None:
