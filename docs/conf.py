@@ -39,6 +39,9 @@ nitpicky = True
 nitpick_ignore_regex = [
     (r"py:.*", r"(numpy|np|mujoco|collections|os|pathlib|enum)\..*"),
     # What a caller does not meet, or meets as an attribute only.
-    (r"py:.*", r"stiction\.(status\.Code|contact\.arrays\..*|contact\.grading\.Table)"),
+    (
+        r"py:.*",
+        r"stiction\.(status\.Code|contact\.problem\.arrays\..*|contact\.certificate\.grading\.(Law|Table))",
+    ),
     (r"py:.*", r"(NDArray|ArrayLike|Array|Indices|Mask|Path|PathLike|Any)"),
 ]

@@ -57,6 +57,19 @@ def test_every_page_of_the_guide_has_code_that_runs():
         assert any(kind == "python" for kind, *_ in find_blocks(page.read_text(encoding="utf-8")))
 
 
+WRITTEN = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("[!_]*/**/*.md"), *ROOT.glob("docs/*.md")]
+)
+NAMED = re.compile(r"`(?:src/stiction/)?([a-z_]+(?:/[a-z_]+)*\.py)`")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_every_file_that_a_page_names_exists(page):
+    files = {path.as_posix() for path in ROOT.glob("[!.]*/**/*.py")}
+    for name in NAMED.findall(page.read_text(encoding="utf-8")):
+        assert any(path.endswith(f"/{name}") for path in files), f"there is no {name}"
+
+
 @pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "furo")),
     reason="Sphinx, myst-parser or furo is not installed: the extra `docs`",

@@ -193,7 +193,8 @@ def record(
     on_progress called after each sample; on_sample too, with the data and the last step's report
 
     Ctrl-C, a solve that failed and a state that is not finite end the run early: what was done
-    until then is returned, with `interrupted` or `failure` set. The simulator's statistics are reset.
+    until then is returned, with `interrupted` or `failure` set. The simulator's statistics are
+    reset.
     """
     if not (np.isfinite(seconds) and seconds > 0.0):
         raise InvalidInput("seconds", f"is {seconds}: a run takes a positive time [s]")

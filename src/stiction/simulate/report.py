@@ -110,7 +110,7 @@ class Report:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Largest violation of every law; upper bounds, see `contact/block_grading.py`."""
+        """Largest violation of every law; upper bounds: see `block_grading.py`."""
         if isinstance(self._verdict, Certificate):
             return self._verdict
         return from_table(*self._verdict)

@@ -1,5 +1,5 @@
 """Caps and rims of a cylinder on the surface of a height field; arguments as in
-`field_features.py`."""
+`features.py`."""
 
 from __future__ import annotations
 

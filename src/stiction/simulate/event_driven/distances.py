@@ -11,7 +11,7 @@ MuJoCo's contacts within a margin carry the distance of the two geoms, and agree
 - two boxes edge to edge at 1e-3 m seem up to 1e-5 m farther apart than they are; at 1e-5 m they
   are exact. Bounds on the time of impact allow for it;
 - a height field has one contact per cell, which jumps about below a face, fifty at most, and some
-  with the sides of cells. Contacts of corners, edges and faces take their place (`terrain.py`).
+  with the sides of cells. Contacts of corners, edges and faces take their place (`terrain`).
 
 Another pair of which MuJoCo sees one contact only has one here.
 """
