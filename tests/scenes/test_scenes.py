@@ -296,5 +296,5 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
     path.write_text("<mujoco><worldbody><geom/></worldbody></mujoco>")
     with pytest.raises(InvalidInput, match="MuJoCo cannot read"):
         scenes.load(path)
-    with pytest.raises(InvalidInput, match="a file takes none"):
+    with pytest.raises(InvalidInput, match="a file takes no options"):
         scenes.load(path, boxes=2)
