@@ -6,7 +6,11 @@ input that cannot be a problem, and for a simulation that cannot go on.
 The arguments stay in `args`, which is what lets an exception cross to another process.
 """
 
+from numbers import Real
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stiction.status import Status
 
@@ -60,3 +64,20 @@ class SolveFailed(StictionError, RuntimeError):
     def __str__(self) -> str:
         # Not the problem: a matrix in a traceback hides the message.
         return " ".join(filter(None, (f"{self.status}:", self.detail, self.status.advice)))
+
+
+def real_numbers(name: str, value: Any) -> NDArray[Any]:
+    """`value` as an array of real numbers, of whatever shape and precision; InvalidInput with
+    `name` for anything else: text, complex numbers, ragged lists, masked entries, objects."""
+    if np.ma.is_masked(value):
+        raise InvalidInput(name, "has masked entries: every entry must be a number")
+    try:
+        array = np.asarray(value)
+        if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
+            array = array.astype(np.float64)  # Fraction, mpmath and the like
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(name, f"is not a regular array of numbers: {error}") from None
+    if array.dtype.kind not in "fiub":
+        what = "complex numbers" if array.dtype.kind == "c" else f"{array.dtype}"
+        raise InvalidInput(name, f"must hold real numbers, not {what}", array.shape)
+    return array

@@ -1,4 +1,5 @@
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -500,3 +501,54 @@ def test_siconos_problems_are_taken_as_they_are(path):
     off = np.abs(rows @ rows.T - problem.delassus) / np.outer(diagonal, diagonal)
     # Files with seven printed digits are indefinite by as much; the rest is rounding.
     assert off.max() < (2e-7 if problem.indefiniteness > 1e-12 else 1e-13)
+
+
+POINT = dict(mass=np.eye(2), velocity=np.zeros(2), force=np.zeros(2), dt=0.1)
+WRONG = {
+    "words": dict(velocity=["a", "b"]),
+    "numbers as words": dict(velocity=["1", "2"]),
+    "complex": dict(force=[1j, 0]),
+    "ragged": dict(mass=[[1.0], [1.0, 2.0]]),
+    "masked": dict(velocity=np.ma.array([1.0, 2.0], mask=[0, 1])),
+    "objects": dict(force=[None, object()]),
+    "step of words": dict(dt="long"),
+    "list of steps": dict(dt=[0.1]),
+    "ragged friction": dict(normal=[[1.0, 0.0]], friction=[[1.0], [1.0, 2.0]]),
+    "words for friction": dict(normal=[[1.0, 0.0]], friction="rough"),
+    "ragged bound": dict(normal=[[1.0, 0.0]], bound=[[1.0], [1.0, 2.0]]),
+    "masked normal": dict(normal=np.ma.array([[1.0, 0.0]], mask=[[0, 1]])),
+    "words for contacts": dict(box=[[1.0, 0.0]], box_contact=["a"]),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_no_array_of_numbers_is_refused_by_its_name(case):
+    with pytest.raises(InvalidInput) as refusal:
+        ContactProblem(**{**POINT, **WRONG[case]})
+    assert refusal.value.name == list(WRONG[case])[-1]
+
+
+@pytest.mark.parametrize("dimension", ["3", None, [3], 4, 2.5, np.nan])
+def test_a_dimension_that_is_none_is_refused_by_its_name(dimension):
+    with pytest.raises(InvalidInput, match="dimension"):
+        ContactProblem.from_delassus(np.eye(3), np.zeros(3), friction=0.5, dimension=dimension)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_damaged_file_is_refused_and_never_a_raw_error(tmp_path, compressed):
+    path = ContactProblem(**POINT, normal=[[1.0, 0.0]], bound=0.1).save(tmp_path / "one.npz")
+    if compressed:
+        with np.load(path) as file:
+            np.savez_compressed(path, **{name: file[name] for name in file.files})
+    whole, damaged = path.read_bytes(), tmp_path / "damaged.npz"
+    rng = np.random.default_rng(0)
+    for turn in range(300):
+        content = bytearray(whole)
+        if turn < 50:
+            del content[int(rng.integers(len(whole))) :]
+        else:
+            for at in rng.integers(len(whole), size=int(rng.integers(1, 6))):
+                content[at] = rng.integers(256)
+        damaged.write_bytes(content)
+        with suppress(InvalidInput):  # what was hit may be of no consequence
+            ContactProblem.load(damaged)

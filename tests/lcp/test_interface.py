@@ -19,8 +19,28 @@ BAD = {
     "q too long": (dict(M=M2, q=[1.0, 2.0, 3.0]), "must be (3, 3), as q has 3 entries"),
     "nan": (dict(M=[[1.0, np.nan], [0.0, 1.0]], q=Q2), "M[0, 1] (shape (2, 2)): is nan"),
     "infinity": (dict(M=M2, q=[1.0, -np.inf]), "q[1] (shape (2,)): is -inf"),
-    "words": (dict(M=[["a"]], q=[1.0]), "M: not an array of real numbers"),
-    "complex": (dict(M=[[1j]], q=[1.0]), "M: is complex"),
+    "words": (dict(M=[["a"]], q=[1.0]), "M (shape (1, 1)): must hold real numbers"),
+    "numbers as words": (dict(M=[["1"]], q=[1.0]), "M (shape (1, 1)): must hold real numbers"),
+    "complex": (dict(M=[[1j]], q=[1.0]), "M (shape (1, 1)): must hold real numbers, not complex"),
+    "ragged": (dict(M=[[1.0, 2.0], [1.0]], q=Q2), "M: is not a regular array"),
+    "masked": (dict(M=np.ma.array(M2, mask=[[0, 1], [0, 0]]), q=Q2), "M: has masked entries"),
+    "objects": (dict(M=[[None]], q=[1.0]), "M (shape (1, 1)): must hold real numbers"),
+    "dates": (dict(M=M2, q=np.zeros(2, "M8[s]")), "q (shape (2,)): must hold real numbers"),
+    "nothing": (dict(M=None, q=Q2), "M (shape ()): must hold real numbers"),
+    "words for bounds": (dict(M=M2, q=Q2, lo="low"), "lo (shape ()): must hold real numbers"),
+    "ragged bounds": (dict(M=M2, q=Q2, hi=[[1.0], [1.0, 2.0]]), "hi: is not a regular array"),
+    "complex bounds": (dict(M=M2, q=Q2, lo=[1j, 0]), "lo (shape (2,)): must hold real numbers"),
+    "free ragged": (dict(M=M2, q=Q2, free=[[0], [0, 1]]), "free: is not a regular array"),
+    "free words": (dict(M=M2, q=Q2, free=["a"]), "free (shape (1,)): must hold real numbers"),
+    "start words": (dict(M=M2, q=Q2, start="warm"), "start (shape ()): must hold real numbers"),
+    "cover words": (dict(M=M2, q=Q2, cover=["a", "b"]), "cover (shape (2,)): must hold real"),
+    "limit words": (dict(M=M2, q=Q2, max_pivots="many"), "max_pivots: is 'many', must be a whole"),
+    "half a pivot": (dict(M=M2, q=Q2, max_pivots=1.5), "max_pivots: is 1.5, must be a whole"),
+    "tie words": (dict(M=M2, q=Q2, tie="x"), "tie (shape ()): must hold real numbers"),
+    "nan tie": (dict(M=M2, q=Q2, tie=np.nan), "tie: is nan, must be a number"),
+    "list of epsilon": (dict(M=M2, q=Q2, epsilon=[1.0]), "epsilon: is [1.0], must be a number"),
+    "no e_max": (dict(M=M2, q=Q2, e_max=None), "e_max (shape ()): must hold real numbers"),
+    "method of the wrong type": (dict(M=M2, q=Q2, method=["lemke"]), "method: unknown"),
     "lo above hi": (dict(M=M2, q=Q2, lo=[0.0, 2.0], hi=1.0), "lo[1]: 2 with hi = 1"),
     "nan bound": (dict(M=M2, q=Q2, hi=[np.nan, 1.0]), "hi[0] (shape (2,)): is nan"),
     "long bound": (dict(M=M2, q=Q2, hi=[1.0, 1.0, 1.0]), "hi (shape (3,)): must be (2,)"),
@@ -205,3 +225,7 @@ def test_rungs_are_listed_as_they_were_tried(monkeypatch):
     names = [rung.method for rung in lcp.solve(M, np.array([-2.0, -1.0, 2.0])).rungs]
     assert names[:11] == tried[:11]
     assert names[11:] == ["regularized", "enumeration"]
+
+
+def test_a_limit_beyond_all_pivots_is_no_error():
+    assert lcp.solve(M2, Q2, "lemke", max_pivots=10**30).status == "solved"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, real_numbers
 from stiction.lcp import drivers
 from stiction.lcp.result import Result
 
@@ -16,22 +18,39 @@ Bounds = tuple[Array, Array]
 NONE = np.empty(0)
 """Stands for an option that was not given, in kernels' signatures."""
 
+MANY = 10_000_000
+"""Limits on pivots beyond this are taken as this: a path keeps a word for each pivot."""
+
 
 def as_floats(name: str, value: ArrayLike, ndim: int) -> Array:
     """value as a C-ordered float array of ndim dimensions; shares memory where it can."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.flags.c_contiguous:
         array = value
     else:
-        if np.iscomplexobj(value):
-            raise InvalidInput(name, "is complex; an LCP is over the reals")
-        try:
-            array = np.asarray(value, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as problem:
-            raise InvalidInput(name, f"not an array of real numbers: {problem}") from None
+        array = np.asarray(real_numbers(name, value), dtype=np.float64, order="C")
     if array.ndim != ndim:
         wanted = "a square matrix (n, n)" if ndim == 2 else "a vector (n,)"
         raise InvalidInput(name, f"must be {wanted}", array.shape)
     return array
+
+
+def as_number(name: str, value: float) -> float:
+    """An option that is one number, not negative."""
+    array = as_floats(name, value, 0) if np.ndim(value) == 0 else None
+    if array is None or not array >= 0.0:
+        raise InvalidInput(name, f"is {value!r}, must be a number of at least zero")
+    return float(array)
+
+
+def as_count(name: str, value: int) -> int:
+    """An option that counts."""
+    try:
+        count = index(value)
+    except TypeError:
+        raise InvalidInput(name, f"is {value!r}, must be a whole number") from None
+    if count < 0:
+        raise InvalidInput(name, f"is {count}, must not be negative")
+    return min(count, MANY)
 
 
 def require_finite(name: str, array: Array) -> None:
@@ -46,7 +65,8 @@ def as_bounds(lo: ArrayLike | None, hi: ArrayLike | None, free: ArrayLike | None
     """Lower and upper bounds (n,), (n,), with free rows opened."""
     filled = []
     for name, value, default in (("lo", lo, 0.0), ("hi", hi, np.inf)):
-        bound = np.array(default if value is None else value, dtype=np.float64)
+        given = real_numbers(name, default if value is None else value)
+        bound = np.array(given, dtype=np.float64)
         if bound.shape not in ((), (n,)):
             raise InvalidInput(name, f"must be ({n},) or a scalar", bound.shape)
         bound = np.broadcast_to(bound, (n,)).copy()
@@ -66,7 +86,7 @@ def as_bounds(lo: ArrayLike | None, hi: ArrayLike | None, free: ArrayLike | None
 
 def as_mask(name: str, rows: ArrayLike, n: int) -> Mask:
     """A boolean mask (n,) from a mask or from indices."""
-    given = np.asarray(rows)
+    given = real_numbers(name, rows)
     if given.dtype == np.bool_:
         if given.shape != (n,):
             raise InvalidInput(name, f"a mask must be ({n},)", given.shape)

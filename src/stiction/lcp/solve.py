@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike
 
 from stiction.errors import InvalidInput
 from stiction.lcp import drivers
-from stiction.lcp.arguments import as_bounds, as_cover, as_floats, as_start, require_finite
+from stiction.lcp.arguments import (
+    as_bounds,
+    as_count,
+    as_cover,
+    as_floats,
+    as_number,
+    as_start,
+    require_finite,
+)
 from stiction.lcp.ladder import METHODS, NO_MASK, Answer, Options, attempts
 from stiction.lcp.result import Result, Rung
 from stiction.status import Status
@@ -54,7 +62,7 @@ def solve(
     Raises InvalidInput for malformed input; a solve that fails returns its status instead.
     """
     began = perf_counter()
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         near = difflib.get_close_matches(str(method), METHODS, 1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise InvalidInput("method", f"unknown: {method!r}{hint}; one of {', '.join(METHODS)}")
@@ -63,9 +71,9 @@ def solve(
     n = len(q)
     if M.shape != (n, n):
         raise InvalidInput("M", f"must be ({n}, {n}), as q has {n} entries", M.shape)
-    limit = 20 * n + 100 if max_pivots is None else int(max_pivots)
-    if limit < 0:
-        raise InvalidInput("max_pivots", f"is {limit}, must not be negative")
+    limit = 20 * n + 100 if max_pivots is None else as_count("max_pivots", max_pivots)
+    tie, epsilon = as_number("tie", tie), as_number("epsilon", epsilon)
+    e_max = as_number("e_max", e_max)
     covering = as_cover(cover, n)
     plain = lo is None and hi is None and free is None
     symmetric = None
@@ -78,7 +86,7 @@ def solve(
             symmetric = answer
     elif plain and start is None and (method == "lemke" or method == "lexicographic"):
         found = drivers.solve_lemke(
-            M, q, NO_MASK, covering, 0, method == "lexicographic", float(tie), limit
+            M, q, NO_MASK, covering, 0, method == "lexicographic", tie, limit
         )
         if found[3] >= 0:
             return _report([Answer(method, *found)], began)
@@ -86,7 +94,7 @@ def solve(
     require_finite("q", q)
     bounds = None if plain else as_bounds(lo, hi, free, n)
     warm = None if start is None else as_start(start, bounds, n)
-    options = Options(limit, float(tie), float(epsilon), float(e_max), covering)
+    options = Options(limit, tie, epsilon, e_max, covering)
     tried: list[Answer] = []
     for answer in attempts(M, q, method, bounds, warm, options, symmetric):
         tried.append(answer)

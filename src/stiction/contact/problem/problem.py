@@ -20,7 +20,6 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +29,7 @@ from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Scales, Whitened
 from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, real_numbers
 
 T = TypeVar("T")
 N = TypeVar("N", np.float64, np.int64)
@@ -184,8 +183,10 @@ class ContactProblem:
         W is replaced by its symmetric part; `asymmetry` tells how far that was, and more than
         1e-2 of its diagonal is an error. `velocity` of a solution is u (n,).
         """
-        if dimension not in (2, 3):
+        rows_each = check.positive_scalar("dimension", dimension, "contacts have 2 or 3 rows each")
+        if rows_each not in (2.0, 3.0):
             raise InvalidInput("dimension", f"is {dimension}: contacts have 2 or 3 rows each")
+        dimension = int(rows_each)
         free = check.real("free_velocity", free_velocity, (-1,))
         nc, rest = divmod(len(free), dimension)
         if rest:
@@ -577,15 +578,16 @@ class ContactProblem:
             try:
                 file = np.load(stream, allow_pickle=False)
                 content = {name: file[name] for name in file.files}
-            except (ValueError, EOFError, BadZipFile, AttributeError) as error:
+            except Exception as error:
+                # A damaged file can have zipfile, zlib and NumPy raise nearly anything.
                 raise InvalidInput(str(path), f"is no .npz file of numbers: {error}") from error
         version = content.pop("format", None)
-        if version is None or version not in range(1, FORMAT + 1):
+        if version is None or not any(np.array_equal(version, v) for v in range(1, FORMAT + 1)):
             reason = f"is no contact problem of format 1 to {FORMAT}, but of format {version}"
             raise InvalidInput(str(path), reason)
         try:
             return _from_arguments(content)
-        except TypeError as error:  # an array too many or too few
+        except (TypeError, KeyError) as error:  # an array too many or too few
             raise InvalidInput(str(path), f"is no contact problem: {error}") from error
 
 
@@ -593,7 +595,6 @@ def _from_arguments(arguments: dict[str, Any]) -> ContactProblem:
     if "delassus" not in arguments:
         return ContactProblem(**arguments)
     rest = dict(arguments)
-    rest["dimension"] = int(rest["dimension"])
     return ContactProblem.from_delassus(rest.pop("delassus"), rest.pop("free_velocity"), **rest)
 
 
@@ -605,7 +606,7 @@ def impulse(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array
     """
     if value is None:
         return np.zeros(shape)
-    array = np.ascontiguousarray(value, dtype=np.float64)
+    array = np.ascontiguousarray(real_numbers(name, value), dtype=np.float64)
     if array.shape != shape:
         raise InvalidInput(name, f"must have shape {shape}", array.shape)
     return array if array.flags.writeable else array.copy()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.whitening import factorize
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, real_numbers
 
 Array = NDArray[np.float64]
 
@@ -31,12 +31,7 @@ its largest, taken for rounding: files with seven printed digits show 1e-7."""
 
 def real(name: str, value: Any, shape: tuple[int, ...], *, finite: bool = True) -> Array:
     """`value` as a float64 copy of `shape`, where -1 stands for any length."""
-    try:
-        raw = np.asarray(value)
-    except ValueError as error:  # ragged lists
-        raise InvalidInput(name, f"is not a regular array of numbers ({error})") from error
-    if raw.dtype.kind not in "fiub":
-        raise InvalidInput(name, f"must hold real numbers, not {raw.dtype}", raw.shape)
+    raw = real_numbers(name, value)
     if raw.ndim != len(shape) or any(
         want not in (-1, got) for want, got in zip(shape, raw.shape, strict=True)
     ):
@@ -54,14 +49,16 @@ def per_row(name: str, value: Any, rows: int, default: float | None = None) -> A
     """`value` (rows,), finite; a scalar serves every row, None means `default`."""
     if value is None and default is not None:
         return np.full(rows, default)
-    if np.ndim(value) == 0:
+    value = real_numbers(name, value)
+    if value.ndim == 0:
         return np.full(rows, real(name, value, ()))
     return real(name, value, (rows,))
 
 
 def nonnegative(name: str, value: Any, rows: int, advice: str, *, infinite: bool) -> Array:
     """`value` (rows,) or scalar, every entry >= 0; inf only if `infinite`."""
-    scalar = np.ndim(value) == 0
+    value = real_numbers(name, value)
+    scalar = value.ndim == 0
     array = real(name, value, () if scalar else (rows,), finite=False)
     allowed = array >= 0.0  # false for nan as well
     if not infinite:
@@ -90,7 +87,7 @@ def positive_scalar(name: str, value: Any, advice: str) -> float:
 
 def spd(name: str, value: Any) -> tuple[Array, Array, NDArray[np.int64]]:
     """The symmetric positive definite `value` (n, n), and its factor as `whitening` has it."""
-    raw = np.asarray(value)
+    raw = real_numbers(name, value)
     if raw.ndim != 2 or raw.shape[0] != raw.shape[1]:
         raise InvalidInput(name, "must be square, (nv, nv)", raw.shape)
     matrix = real(name, raw, raw.shape)
