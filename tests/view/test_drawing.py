@@ -268,11 +268,11 @@ def test_arrows_are_as_long_as_the_largest_force_allows_and_recover_from_a_blow(
         np.zeros((1, 3)), np.eye(3)[None], np.array([[10.0, 0.0, 0.0]]), np.ones((1, 2)),
         np.zeros(1), np.array([int(Mode.STICK)]),
     )  # fmt: skip
-    assert ruler.measure([contact], FRAME) == pytest.approx(marks.REACH * 2.0 / 10.0)
+    assert ruler.scale([contact], FRAME) == pytest.approx(marks.REACH * 2.0 / 10.0)
     ruler.peak = 1000.0
-    assert ruler.measure([contact], 0.0) == pytest.approx(marks.REACH * 2.0 / 1000.0)
-    assert ruler.measure([contact], 100.0) == pytest.approx(marks.REACH * 2.0 / 10.0)
-    assert marks.Ruler(1.0).measure([shown.none()], FRAME) == 0.0
+    assert ruler.scale([contact], 0.0) == pytest.approx(marks.REACH * 2.0 / 1000.0)
+    assert ruler.scale([contact], 100.0) == pytest.approx(marks.REACH * 2.0 / 10.0)
+    assert marks.Ruler(1.0).scale([shown.none()], FRAME) == 0.0
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (700, 900)])

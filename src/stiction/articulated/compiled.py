@@ -16,7 +16,7 @@ from stiction.articulated.links import (
     Links,
     build_joints,
     cross,
-    measure_links,
+    gather_links,
     minus,
     number_links,
     point_product,
@@ -170,7 +170,7 @@ def articulate(
     for body in handles:
         if link[body] != STATIC and forward == 0:
             wanted[link[body]] = 1
-    links = measure_links(bodies, link, n)
+    links = gather_links(bodies, link, n)
     joints, singular = build_joints(bodies, links, parent, kept.shape[0])
     products = _add_loops(bodies, links, ends, loops, kept, joints)
     order = order_of_assembly(ends, joints.locked, wanted, forward)

@@ -116,7 +116,7 @@ def number_links(parentid: Ints, weldid: Ints, dofnum: Ints) -> tuple[Indices, I
 
 
 @kernel
-def measure_links(bodies: Bodies, link: Indices, n: int) -> Links:
+def gather_links(bodies: Bodies, link: Indices, n: int) -> Links:
     """Centres of mass and inverse inertias of the links."""
     owner, mass = np.empty(n, np.int64), np.zeros(n)
     center, inertia = np.zeros((n, 3)), np.zeros((n, 3, 3))

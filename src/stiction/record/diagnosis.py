@@ -32,7 +32,7 @@ from stiction.simulate.simulator import Simulator
 Array = NDArray[np.float64]
 Tell = Callable[[str, Progress], None]
 
-STILL = 1e-6
+HELD_BELOW = 1e-6
 """Speed below which a watched body counts as held [m/s]."""
 CREEPS = 1e-5
 """Speed above which MuJoCo's creep is worth a word [m/s]."""
@@ -408,7 +408,7 @@ def _of_run(recording: Recording, pairs: list[Pair], mujoco_creep: float) -> lis
         text = "nothing pressed on anything during the run."
         advice = "contype and conaffinity, <exclude>, a longer --time"
         return [*findings, Finding("no contact", bodies, text, advice)]
-    if creep < STILL:
+    if creep < HELD_BELOW:
         rough = [pair for pair in pairs if pair.friction > 0.0]
         used = max((pair.use for pair in rough), default=0.0)
         text = f"held: moves at {speed(creep)}; contacts use at most {100 * used:.0f} % of their "

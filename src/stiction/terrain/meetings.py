@@ -100,7 +100,7 @@ class Terrain(NamedTuple):
 
 
 class Ground:
-    """The height fields of a model; `relay` replaces contacts with them.
+    """The height fields of a model; `replace_contacts` replaces contacts with them.
 
     features: what a kernel needs for that, or None where nothing with features can meet a field
     """
@@ -127,25 +127,25 @@ class Ground:
         )
         self.features = (terrain, build_hulls(model, featured), tolerance)
 
-    def relay(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
+    def replace_contacts(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Replaces the contacts with height fields; between `mj_collision` and
         `mj_makeConstraint`."""
         if self.features is not None:
-            relay(model._address, data._address, *self.features)
+            replace_contacts(model._address, data._address, *self.features)
 
 
 @kernel
-def relay(m: int, d: int, terrain: Terrain, hulls: Hulls, tolerance: float) -> None:
+def replace_contacts(m: int, d: int, terrain: Terrain, hulls: Hulls, tolerance: float) -> None:
     """Replaces contacts of the data at d; see the head."""
     ncon = integer(d + _NCON)
     if ncon > 0:
         old = flags(pointer(d + _CONTACT), ncon * _SIZE).copy()
         integers(d + _NCON, 1)[0] = 0
-        relay_from(m, d, old, terrain, hulls, tolerance)
+        fill_contacts(m, d, old, terrain, hulls, tolerance)
 
 
 @kernel
-def relay_from(
+def fill_contacts(
     m: int, d: int, old: NDArray[np.uint8], terrain: Terrain, hulls: Hulls, tolerance: float
 ) -> None:
     """Fills the contacts of the data at d, which is to have none, from the old ones.

@@ -88,7 +88,7 @@ class Ruler:
         self.peak = 0.0
         """Force of the longest arrow [N]."""
 
-    def measure(self, sides: list[Contacts], elapsed: float) -> float:
+    def scale(self, sides: list[Contacts], elapsed: float) -> float:
         """Scale [m/N] for these contacts, `elapsed` [s] after the last ones."""
         largest = max(float(np.linalg.norm(c.force, axis=1).max(initial=0)) for c in sides)
         self.peak = max(largest, self.peak * exp(-elapsed / FADE))

@@ -189,7 +189,7 @@ class Page:
 
     def _draw(self, elapsed: float) -> tuple[View, ...]:
         views = self.session.views()
-        scale = self._ruler.measure([view.contacts for view in views], elapsed)
+        scale = self._ruler.scale([view.contacts for view in views], elapsed)
         with self._server.atomic():
             for side, view in enumerate(views):
                 if side == len(self._drawings):

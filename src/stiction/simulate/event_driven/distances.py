@@ -171,7 +171,7 @@ class Surveyor:
         mujoco.mj_makeM(model, data)
         mujoco.mj_factorM(model, data)
         mujoco.mj_collision(model, data)
-        self._ground.relay(model, data)
+        self._ground.replace_contacts(model, data)
         if self._suspects and data.ncon > 1:
             self.mend(data)
         mujoco.mj_makeConstraint(model, data)

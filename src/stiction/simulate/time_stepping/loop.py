@@ -77,7 +77,7 @@ from stiction.simulate.time_stepping.workspace import (
     Total,
     unpack,
 )
-from stiction.terrain.meetings import relay
+from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.seams import exclude_ghosts
 
 _NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
@@ -220,7 +220,7 @@ def _meet(m, d, config: Config, ground, step: Step, extra):
     mj.collide(m, d)
     if ground is not None:
         terrain, hulls, tolerance = ground
-        relay(m, d, terrain, hulls, tolerance)
+        replace_contacts(m, d, terrain, hulls, tolerance)
     exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)
     if _full(d) != before:
