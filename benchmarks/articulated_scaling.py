@@ -10,7 +10,7 @@ product. mj_factorM stands apart: mj_forward does it anyway.
 Ways take turns, and each time is the least of the turns [us]: on a machine that is shared, more is
 somebody else's. Exponents are fitted from 100 links on. `off` is the largest difference between
 the two inertias, in units of their diagonals. Crossovers are interpolated between the chains
-measured. Last come the times that `stiction.articulated.cost` holds, fitted to all of the above,
+measured. Last come the times that `articulated_cost.py` holds, fitted to all of the above,
 and how often they choose the way that was measured to be cheaper.
 """
 
@@ -31,12 +31,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 
+import articulated_cost as cost
 import mujoco
 import numpy as np
 from scipy.optimize import nnls
 
 from stiction import articulated
-from stiction.articulated import cost
 from stiction.articulated.compiled import articulate
 from stiction.articulated.interface import body_arrays, handle_bodies, loop_arrays
 
@@ -242,7 +242,7 @@ def main() -> None:
         for count, given_at, whole_at in crossings:
             print(f"| {count} | {given_at} | {whole_at} |")
 
-    print("\nTimes of the terms [us], as in stiction.articulated.cost\n")
+    print("\nTimes of the terms [us], as in articulated_cost.py\n")
     print("ASSEMBLY", fit([w.assembly for w, _ in seen], [t["assembly"] for _, t in seen]))
     print("FACTORIZED", fit([w.factorized for w, _ in seen], [t["factorized"] for _, t in seen]))
     print(

@@ -31,15 +31,10 @@ from time import perf_counter_ns
 import numba
 import numpy as np
 
-from stiction.contact import ContactProblem
-from stiction.contact.models.frictionless import (
-    Frictionless,
-    scatter_tangents,
-    solve_arrays,
-    warm_states,
-)
-from stiction.contact.models.no_slip import NoSlip, sticking_contacts
+from stiction.contact import ContactProblem, Frictionless, NoSlip
 from stiction.contact.problem.whitening import factorize, solve
+from stiction.contact.solvers.drumwright.columns import scatter_tangents, solve_arrays, warm_states
+from stiction.contact.solvers.drumwright.no_slip import sticking_contacts
 from stiction.reproduce.families import grasp, single_body, stack
 from stiction.reproduce.grasping import daqp_arguments
 

@@ -6,8 +6,9 @@ Ours starts from the bare arrays (mass, rows, forces) and ends with a graded cer
 compiled call; the same through the Python interface, from a `ContactProblem`, stands beside it.
 A peer's clock runs only while it solves the assembled LCP with eight facets. All are interleaved
 in one run; each time is the median over wrenches of the least of several repeats. Then growth
-with the number of contacts on one body, and what a warm start costs on an unchanged active set,
-beside one Cholesky solve of the size of its system.
+with the number of contacts on one body, every solver of the exact cone by name, called alike on
+the scaled problem, and what a warm start costs on an unchanged active set, beside one Cholesky
+solve of the size of its system.
 """
 
 # ruff: noqa: E402
@@ -28,10 +29,13 @@ import numba
 import numpy as np
 from lcp_peers import FRICTION, TUNED, UNREVISED, Case, Prepare, available, drake, quantecon, table
 
-from stiction.contact import ContactProblem, Coulomb
+from stiction.contact import ContactProblem, Coulomb, certify
 from stiction.contact.problem.cones import build_cones
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Options
 from stiction.contact.solvers.exact_cone import solve_from_mass
 from stiction.contact.solvers.newton import newton
+from stiction.contact.solvers.table import SOLVERS
 from stiction.kernels import cholesky
 from stiction.reproduce.families import peg
 
@@ -114,6 +118,29 @@ def growth(count: int, repeats: int) -> str:
     return table(["us, peg", *[str(s) for s in SIZES], "exponent"], rows)
 
 
+def by_name(count: int, repeats: int) -> str:
+    """Times of all solvers of the exact cone on scaled problems, and what share of them passed."""
+    names = ("reduced", "structural", "standard", "search", "conic", "driving")
+    rows = []
+    for family in FRICTION:
+        if family.facets != FACETS:
+            continue
+        times: dict[str, list[float]] = {name: [] for name in names}
+        passed: dict[str, list[bool]] = {name: [] for name in names}
+        for case in family.cases(count):
+            problem = case.arrays.problem()
+            scaled = ScaledProblem(problem)
+            for name in names:
+                solve = partial(SOLVERS[name], scaled, None, Options())
+                impulses = scaled.unscale(solve().impulses)
+                velocity = problem.velocity_from(*impulses)
+                passed[name].append(certify(problem, velocity, *impulses).passed)
+                times[name].append(least(solve, max(2, repeats // 3)))
+        cells = [f"{np.median(times[name]):.0f} ({np.mean(passed[name]):.0%})" for name in names]
+        rows.append([family.name, *cells])
+    return table(["us (passed)", *names], rows)
+
+
 @numba.njit
 def warm_loop(cones, theta, phi, turn, repeats):
     """Newton's method from the answer itself: what a warm start costs beside the scaling."""
@@ -185,7 +212,7 @@ def warm_start() -> str:
 
 
 def main() -> None:
-    """Prints the three tables as Markdown."""
+    """Prints the four tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer wrenches and repeats")
     quick = parser.parse_args().quick
@@ -194,6 +221,8 @@ def main() -> None:
     print(against_peers(count, repeats), flush=True)
     print("\n## Growth\n")
     print(growth(count, repeats), flush=True)
+    print("\n## The exact cone, solver by solver\n")
+    print(by_name(count, repeats), flush=True)
     print("\n## Warm start\n")
     print(warm_start())
 

@@ -38,7 +38,10 @@ from siconos import FRICTION_FILES, read_friction
 
 from stiction.contact import ContactProblem, Coulomb
 from stiction.contact.certificate.certificate import certify
-from stiction.contact.solvers.conic.solve import Best, Scaled, solve_conic
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Options
+from stiction.contact.solvers.conic.solve import Best, Blocked
+from stiction.contact.solvers.table import SOLVERS
 
 PROGRAMS = 60  # convex programs in the fixed point, at most
 MEMORY = 6  # of Anderson's acceleration
@@ -58,8 +61,10 @@ def load(path: Path) -> ContactProblem:
 
 def ours(problem: ContactProblem) -> tuple[int, float]:
     """Steps and the worst entry of the certificate."""
-    *impulses, steps, _ = solve_conic(problem)
-    return steps, certify(problem, problem.velocity_from(*impulses), *impulses).worst
+    scaled = ScaledProblem(problem)
+    attempt = SOLVERS["conic"](scaled, None, Options())
+    impulses = scaled.unscale(attempt.impulses)
+    return attempt.steps, certify(problem, problem.velocity_from(*impulses), *impulses).worst
 
 
 def fixed_point(problem: ContactProblem) -> tuple[int, float]:
@@ -67,8 +72,8 @@ def fixed_point(problem: ContactProblem) -> tuple[int, float]:
     import clarabel
     from scipy import sparse
 
-    scaled = Scaled(problem)
-    best, blocks = Best(scaled), scaled.blocks
+    blocked = Blocked(ScaledProblem(problem))
+    best, blocks = Best(blocked), blocked.blocks
     m, _, r = blocks.rows.shape
     size = np.ones((m, 3))
     size[:, 0] = 1.0 / blocks.steep

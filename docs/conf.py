@@ -12,7 +12,7 @@ project = "stiction"
 author = copyright = "The stiction authors"
 release = version = stiction.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "contact_models", "docstrings", "mathml"]
 exclude_patterns = ["_build", "_ext"]
 
 myst_enable_extensions = ["dollarmath"]
@@ -43,5 +43,5 @@ nitpick_ignore_regex = [
         r"py:.*",
         r"stiction\.(status\.Code|contact\.problem\.arrays\..*|contact\.certificate\.grading\.(Law|Table))",
     ),
-    (r"py:.*", r"(NDArray|ArrayLike|Array|Indices|Mask|Path|PathLike|Any)"),
+    (r"py:.*", r"(M|NDArray|ArrayLike|Array|Indices|Mask|Path|PathLike|Any)"),
 ]

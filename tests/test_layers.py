@@ -18,6 +18,9 @@ LAYERS += [
     "cli",
     "__main__",
 ]
+ROOMS = ["problem", "certificate", "solvers", "models", "__init__"]
+"""Of `contact`, in the same sense."""
+
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
 
@@ -40,3 +43,16 @@ def test_a_file_imports_only_from_what_stands_before_it(path):
     for name in imported_modules(path):
         root, _, rest = name.partition(".")
         assert root != "stiction" or rest.split(".")[0] in reachable, f"{own} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if path.is_relative_to(PACKAGE / "contact")],
+    ids=lambda path: path.relative_to(PACKAGE).as_posix(),
+)
+def test_a_room_of_contact_imports_only_from_those_before_it(path):
+    own = path.relative_to(PACKAGE / "contact").parts[0].removesuffix(".py")
+    reachable = ROOMS[: ROOMS.index(own) + 1]
+    for name in imported_modules(path):
+        if name.startswith("stiction.contact."):
+            assert name.split(".")[2] in reachable, f"{own} imports {name}"

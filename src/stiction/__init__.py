@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from stiction.contact import Coulomb as Coulomb
     from stiction.contact import DrumwrightShell as DrumwrightShell
     from stiction.contact import Frictionless as Frictionless
+    from stiction.contact import LadderModel as LadderModel
     from stiction.contact import Mode as Mode
     from stiction.contact import NoSlip as NoSlip
     from stiction.contact import Viscous as Viscous
     from stiction.contact import certify as certify
+    from stiction.contact import register as register
     from stiction.errors import InvalidInput as InvalidInput
     from stiction.errors import SolveFailed as SolveFailed
     from stiction.errors import StictionError as StictionError
@@ -48,10 +50,12 @@ _HOMES = {
         "Coulomb",
         "DrumwrightShell",
         "Frictionless",
+        "LadderModel",
         "Mode",
         "NoSlip",
         "Viscous",
         "certify",
+        "register",
     ),
     "stiction.errors": ("InvalidInput", "SolveFailed", "StictionError"),
     "stiction.simulate": (

@@ -6,6 +6,8 @@ input that cannot be a problem, and for a simulation that cannot go on.
 The arguments stay in `args`, which is what lets an exception cross to another process.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
@@ -52,18 +54,28 @@ class SolveFailed(StictionError, RuntimeError):
     """No solver answered within tolerance; the state is as it was before the step.
 
     `problem` is the one that failed, whole, so that it can be saved and solved again;
-    `status` is how the last attempt ended; `detail` adds what is known beyond that.
+    `status` is how the best attempt ended; `detail` adds what is known beyond that, `advice` what
+    may help: by default the status's own.
     """
 
-    def __init__(self, problem: Any, status: Status, detail: str = "") -> None:
-        super().__init__(problem, status, detail)
+    def __init__(self, problem: Any, status: Status, detail: str = "", advice: str = "") -> None:
+        super().__init__(problem, status, detail, advice)
         self.problem = problem
         self.status = status
         self.detail = detail
+        self.advice = advice or status.advice
 
     def __str__(self) -> str:
         # Not the problem: a matrix in a traceback hides the message.
-        return " ".join(filter(None, (f"{self.status}:", self.detail, self.status.advice)))
+        return " ".join(filter(None, (f"{self.status}:", self.detail, self.advice)))
+
+
+def unknown(word: str, known: Iterable[str]) -> str:
+    """`unknown: 'coulom'; did you mean coulomb?`, or the list where nothing is near."""
+    names = list(known)
+    near = get_close_matches(word, names, n=2, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(names)}"
+    return f"unknown: {word!r}; {hint}"
 
 
 def real_numbers(name: str, value: Any) -> NDArray[Any]:

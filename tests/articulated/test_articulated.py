@@ -12,7 +12,6 @@ import mujoco
 import numpy as np
 import pytest
 
-import stiction
 from stiction import InvalidInput, articulated
 from stiction.articulated.order import order_of_assembly
 
@@ -583,8 +582,3 @@ def test_wrong_wrenches_are_named(wrenches, message):
 def test_data_of_another_model_are_refused():
     with pytest.raises(InvalidInput, match="another model"):
         articulated.inverse_inertia(chain(3), state(chain(2)), [1])
-
-
-def test_the_cheaper_way_is_the_factor_for_robots_and_assembly_for_long_chains():
-    assert articulated.cheaper(chain(20), [5, 20]) == "factorized"
-    assert stiction.articulated.cheaper(chain(1000), range(1, 1001, 20)) == "assembly"

@@ -12,7 +12,9 @@ from stiction.contact.models.drumwright_shell import DrumwrightShell
 from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.no_slip import NoSlip
 from stiction.contact.models.viscous import Viscous
-from stiction.contact.solvers.conic.solve import solve_conic
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Options
+from stiction.contact.solvers.table import SOLVERS as TABLE
 from stiction.errors import InvalidInput
 
 G = 9.81
@@ -312,7 +314,7 @@ def test_solvers_that_do_not_know_these_rows_refuse_them_by_name():
     for name, solve in (
         ("Baraff", Baraff().solve),
         ("DrumwrightShell", DrumwrightShell().solve),
-        ("conic", solve_conic),
+        ("conic", lambda posed: TABLE["conic"](ScaledProblem(posed), None, Options())),
     ):
         with pytest.raises(InvalidInput, match=rf"box_contact\[0\].*{name}") as caught:
             solve(problem)

@@ -9,7 +9,7 @@ from stiction.contact import ContactProblem
 from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.no_slip import NoSlip
 from stiction.contact.models.viscous import Viscous
-from stiction.contact.solvers import drumwright as kernels
+from stiction.contact.solvers.drumwright import pivoting as kernels
 from stiction.contact.solvers.polyhedral import frictionless as frictionless_lcp
 from stiction.errors import InvalidInput
 from stiction.reproduce.families import (

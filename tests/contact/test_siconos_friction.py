@@ -7,17 +7,20 @@ import pytest
 from siconos import friction_files, read_friction
 
 from stiction.contact import ContactProblem
-from stiction.contact.models.model import Impulses, conclude
-from stiction.contact.solvers.conic.solve import solve_conic
+from stiction.contact.models.model import conclude, from_attempt
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Options
+from stiction.contact.solvers.table import SOLVERS
 from stiction.reproduce.families import grasp, scaled, stack
 from stiction.status import Status
 
 
 def solve(problem, start=None):
     began = perf_counter()
-    normal, tangent, joint, box, steps, word = solve_conic(problem, start)
-    found = Impulses(normal, tangent, joint, box, word, steps, ("conic",))
-    return conclude(problem, "coulomb", found, began)
+    scaled = ScaledProblem(problem)
+    before = None if start is None else scaled.scale(start.normal, start.tangent, start.box)
+    attempt = SOLVERS["conic"](scaled, before, Options())
+    return conclude(problem, "coulomb", from_attempt(scaled, attempt, "conic"), began)
 
 
 def load(path):

@@ -90,6 +90,53 @@ def test_a_failed_step_goes_on_without_friction_where_asked():
     assert sim.statistics.rungs["without friction"] == 1
 
 
+def test_a_failed_step_takes_the_best_attempt_where_asked():
+    model, data = load(BOX)
+    data.qvel[0] = 1.0
+    sim = stiction.Simulator(model, Helpless(1), on_failure="best")
+    assert not sim.step(data).missed
+    report = sim.step(data)
+    assert report.missed
+    assert report.rungs == ("hope", "best attempt")
+    assert report.certificate.worst > 1e-3
+    assert data.time == pytest.approx(0.004)
+    assert sim.statistics.rungs["best attempt"] == 1
+    assert sim.statistics.worst == report.certificate.worst
+
+
+def test_the_compiled_solvers_attempt_counts_as_one(monkeypatch):
+    model, data = load(BOX)
+    sim = stiction.Simulator(model, on_failure="best", tolerance=1e-300)
+    sim._config = sim._config._replace(tolerance=0.0)  # which rounding does not pass
+    monkeypatch.setattr(Coulomb, "solve", lambda self, problem: Helpless().solve(problem))
+    report = sim.step(data)
+    assert report.missed
+    assert report.rungs == ("warm start", "proximal", "best attempt")
+    assert 0.0 < report.certificate.worst < 1e-8
+    assert sum(sim.statistics.rungs.values()) == sim.statistics.steps == 1
+
+
+def test_no_attempt_is_good_enough_that_is_not_finite():
+    class Lost(Helpless):
+        def solve_island(self, problem, start):
+            found = super().solve_island(problem, start)
+            return found._replace(normal=np.full(problem.nc, np.nan))
+
+    model, data = load(BOX)
+    before = state(data)
+    with pytest.raises(SolveFailed):
+        stiction.Simulator(model, Lost(), on_failure="best").step(data)
+    assert state(data) == before
+
+
+def test_a_failure_says_what_a_simulators_user_can_do():
+    model, data = load(BOX)
+    with pytest.raises(SolveFailed) as caught:
+        stiction.Simulator(model, Helpless()).step(data)
+    for word in ("smaller time step", "on_failure='best'", "tolerance=", "failures="):
+        assert word in str(caught.value)
+
+
 def test_the_ladder_answers_where_the_compiled_solver_may_not():
     model, ours = jumble()
     other = copy.copy(ours)

@@ -5,10 +5,10 @@ that belong to them, linear in the number of links. Equations (11) to (16), from
 points, are a Jacobian's: rows of contact points times the six coordinates of their links.
 """
 
-from stiction.articulated.cost import cheaper
 from stiction.articulated.interface import accelerations, inverse_inertia
 
-__all__ = ["accelerations", "cheaper", "inverse_inertia"]
+__all__ = ["accelerations", "inverse_inertia"]
+
 
 
 def __dir__() -> list[str]:

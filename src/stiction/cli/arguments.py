@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import tyro
 
+from stiction.contact.models.registry import forms
+
 Scene = Annotated[
     str,
     tyro.conf.arg(metavar="SCENE", help="a shipped name (`stiction scenes`), an .xml or a .urdf"),
@@ -15,7 +17,7 @@ Contact = Annotated[
     str,
     tyro.conf.arg(
         metavar="MODEL",
-        help="coulomb (exact cone), coulomb:8 (facets), no-slip, viscous:0.1 (N s/m), frictionless",
+        help=", ".join(f"{form} ({words})" if words else form for form, words in forms().items()),
     ),
 ]
 Time = Annotated[

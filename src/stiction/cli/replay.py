@@ -20,19 +20,19 @@ def command(
     contact: Contact = "coulomb",
     solver: Annotated[
         str,
-        tyro.conf.arg(metavar="NAME", help="of coulomb: reduced, structural, standard, search"),
+        tyro.conf.arg(
+            metavar="NAME",
+            help="of coulomb: reduced, structural, standard, search; of viscous: ppm, lemke",
+        ),
     ] = "",
 ) -> int:
     """Solve a saved contact problem again; print the status, the rungs and the certificate."""
     from stiction.cli import DONE, FAILED
     from stiction.cli.progress import patience
     from stiction.contact import ContactProblem, Mode
-    from stiction.contact.models.coulomb import SOLVERS
+    from stiction.contact.models.registry import contact_name, parse_contact
     from stiction.errors import InvalidInput
-    from stiction.record.models import contact_name, parse_contact, unknown
 
-    if solver and solver not in SOLVERS:
-        raise InvalidInput("--solver", unknown(solver, SOLVERS))
     law = parse_contact(contact, solver=solver)
     if not problem.is_file():
         raise InvalidInput("problem", f"no such file: {problem}")

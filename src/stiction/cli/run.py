@@ -19,8 +19,11 @@ def command(
     dt: Dt = None,
     equality: Equality = "soft",
     on_failure: Annotated[
-        Literal["raise", "frictionless"],
-        tyro.conf.arg(help="where no solver answers: stop, or take that step without friction"),
+        Literal["raise", "frictionless", "best"],
+        tyro.conf.arg(
+            help="where no solver answers: stop, take that step without friction, or by the best "
+            "attempt"
+        ),
     ] = "raise",
     keyframe: Keyframe = None,
     settings: Settings = (),

@@ -4,9 +4,9 @@ Reports are drawn with plotly and written with jinja2, which are imported only w
 `stiction.record.page`.
 """
 
+from stiction.contact.models.registry import contact_name, parse_contact
 from stiction.record.comparison import Outcome, compare, tuned
 from stiction.record.diagnosis import Diagnosis, Finding, diagnose
-from stiction.record.models import contact_name, parse_contact
 from stiction.record.motion import Motion, motion
 from stiction.record.recording import Progress, Recording, record
 from stiction.record.trajectory import Trajectory

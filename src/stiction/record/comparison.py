@@ -19,8 +19,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.errors import InvalidInput
-from stiction.record.models import PLAIN, parse_contact, unknown
+from stiction.contact.models.registry import entries, parse_contact
+from stiction.errors import InvalidInput, unknown
 from stiction.record.motion import Motion, motion
 from stiction.record.recording import Controller, Progress, median_step, record
 from stiction.record.trajectory import States, Trajectory
@@ -35,8 +35,6 @@ NOSLIP = {"mujoco": None, "mujoco-A": 0, "mujoco-C": 20}
 
 USUAL = ("coulomb", "no-slip", *NOSLIP)
 """What is compared unless told otherwise."""
-
-KNOWN = (*PLAIN, "viscous", *NOSLIP)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,10 +230,11 @@ def check_names(names: Sequence[str]) -> list[str]:
     """The names as `compare` takes them; InvalidInput at one that stands for no contact model and
     none of MuJoCo's ways."""
     ways = {name.lower(): name for name in NOSLIP}
+    known = (*entries(), *NOSLIP)
     checked = []
     for name in (name.strip() for name in names):
-        if name.lower() not in ways and name.lower().partition(":")[0] not in KNOWN:
-            raise InvalidInput("contact", unknown(name, KNOWN))
+        if name.lower() not in ways and name.lower().partition(":")[0] not in known:
+            raise InvalidInput("contact", unknown(name, known))
         checked.append(ways.get(name.lower(), name))
         if checked[-1] not in NOSLIP:
             parse_contact(name)

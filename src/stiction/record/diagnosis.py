@@ -19,8 +19,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.certificate.modes import Mode
 from stiction.contact.models.no_slip import NoSlip
-from stiction.contact.models.solution import Mode
 from stiction.record.comparison import Load, compare
 from stiction.record.ignored import ignored_parameters
 from stiction.record.motion import body_name

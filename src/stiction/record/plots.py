@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.record.comparison import Outcome
 from stiction.record.motion import Motion
 from stiction.record.recording import STAGES, Recording

@@ -17,9 +17,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
+from stiction.contact.models.registry import contact_name
 from stiction.errors import InvalidInput, StictionError
-from stiction.record.models import contact_name
 from stiction.record.motion import Motion, bodies_to_watch, motion
 from stiction.record.trajectory import States, Trajectory
 from stiction.simulate.report import Contact, Report

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from stiction import lcp, scenes
 from stiction.contact import ContactModel, ContactProblem, ContactSolution, NoSlip
 from stiction.contact.certificate.certificate import LawName
+from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.models.model import Impulses
 from stiction.errors import StictionError
 from stiction.record.comparison import tuned
 from stiction.reproduce import textbook
-from stiction.reproduce.problems import Lcp, Repeated
+from stiction.reproduce.problems import Around, Lcp, Repeated
 from stiction.reproduce.result import clock
 from stiction.simulate import Simulator
 from stiction.status import Status
@@ -36,6 +37,12 @@ class NoSlipQp(ContactModel):
     """The no-slip model as a quadratic program in velocities, by daqp's active-set method."""
 
     law: LawName = "no-slip"  # type: ignore[misc]
+    acts_nearby: bool = True  # type: ignore[misc]
+
+    @property
+    def sustained(self) -> SustainedLaw:
+        """Contacts hold like joints."""
+        return SustainedLaw(Kind.HOLD)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses from the multipliers."""
@@ -66,12 +73,11 @@ def daqp_arguments(problem: ContactProblem, held: NDArray[np.bool_]) -> tuple[ND
     return mass, -mass @ problem.free_velocity, rows, upper, lower, sense
 
 
-class Counted(ContactModel):
+class Counted(Around):
     """Another model, its pivots and solve times kept (of an LCP without its assembly)."""
 
     def __init__(self, inner: ContactModel) -> None:
-        self.inner, self.facets = inner, inner.facets
-        self.law = inner.law  # type: ignore[misc]
+        super().__init__(inner)
         self.pivots: list[int] = []
         self.seconds: list[float] = []
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from stiction.contact import ContactModel, ContactProblem, ContactSolution
 from stiction.contact.certificate.certificate import LawName
+from stiction.contact.models.description import SustainedLaw
 from stiction.contact.models.model import Impulses
 from stiction.contact.solvers.polyhedral import directions
 from stiction.reproduce.result import clock
@@ -28,18 +29,31 @@ LcpSolver = Callable[[Array, Array], tuple[Array, Status, int]]
 """z, status and pivots for M and q."""
 
 
-class Recorder(ContactModel):
-    """Another contact model; `watch` sees every problem, what was found and in what time [s]."""
+class Around(ContactModel):
+    """Another contact model with something done before or after; described as that one is, but for
+    its compiled form: simulators call it in each step."""
 
-    law: ClassVar[LawName] = "coulomb"
+    def __init__(self, inner: ContactModel) -> None:
+        self.inner, self.facets = inner, inner.facets
+        self.law: LawName = inner.law  # type: ignore[misc]
+        self.acts_nearby: bool = inner.acts_nearby  # type: ignore[misc]
+
+    @property
+    def sustained(self) -> SustainedLaw:
+        """The inner model's."""
+        return self.inner.sustained
+
+
+class Recorder(Around):
+    """Another contact model; `watch` sees every problem, what was found and in what time [s]."""
 
     def __init__(
         self,
         inner: ContactModel,
         watch: Callable[[ContactProblem, ContactSolution, float], None],
     ) -> None:
-        self.inner, self._watch = inner, watch
-        self.facets = inner.facets
+        super().__init__(inner)
+        self._watch = watch
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
@@ -82,13 +96,12 @@ class HighGain(ContactModel):
         return replace(self.inner.solve(held), joint=np.zeros(0))
 
 
-class Repeated(ContactModel):
+class Repeated(Around):
     """Another contact model on a problem in which each contact stands `times` times."""
 
     def __init__(self, inner: ContactModel, times: int) -> None:
-        self.inner, self.times = inner, times
-        self.facets = inner.facets
-        self.law = inner.law  # type: ignore[misc]
+        super().__init__(inner)
+        self.times = times
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """The sums of the impulses that the inner model finds."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from stiction import lcp
 from stiction.contact import Viscous
-from stiction.contact.models.frictionless import Answer
 from stiction.contact.problem.arrays import Arrays
+from stiction.contact.solvers.drumwright.columns import Answer
 from stiction.reproduce.result import COMPILING, clock
 from stiction.status import Status
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from stiction import scenes
 from stiction.contact import ContactModel, ContactProblem, ContactSolution
-from stiction.contact.certificate.certificate import LawName
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.errors import StictionError
 from stiction.record.comparison import tuned
+from stiction.reproduce.problems import Around
 from stiction.reproduce.result import COMPILING, clock
 from stiction.reproduce.viscous_ways import BothWays
 from stiction.simulate import EventDriven, Simulator, TimeStepping
@@ -22,12 +22,11 @@ FALLEN = 0.2  # m, height of the trunk; it walks at 0.3
 REACH = 1e-5  # m, gap of a contact that counts as one
 
 
-class Timed(ContactModel):
+class Timed(Around):
     """Another contact model, its times kept; the simulator takes the Python path for it."""
 
     def __init__(self, inner: ContactModel) -> None:
-        self.inner, self.facets = inner, inner.facets
-        self.law: LawName = inner.law  # type: ignore[misc]
+        super().__init__(inner)
         self.seconds: list[float] = []
         """Of solves."""
 

@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from stiction.bridge.names import body_of, name_of
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Law, Table
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.simulate.time_stepping.workspace import Figure, Record, Stage
 
 Array = NDArray[np.float64]
 
 FRICTIONLESS = "without friction"
 """The rung of a step that went on without friction."""
+
+BEST = "best attempt"
+"""The rung of a step that went on with an answer beyond the tolerance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,12 @@ class Report:
     def frictionless(self) -> bool:
         """Whether friction was left out because no solver answered (`on_failure`)."""
         return self.rung == FRICTIONLESS
+
+    @property
+    def missed(self) -> bool:
+        """Whether the step misses the tolerance: no solver met it, and the best attempt was taken
+        (`on_failure`)."""
+        return self.rung == BEST
 
     @property
     def energy(self) -> float:

@@ -27,19 +27,17 @@ from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
 from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.grading import Law, Table
-from stiction.contact.models.baraff import Baraff
+from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.coulomb import Coulomb
+from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.model import ContactModel
-from stiction.contact.models.no_slip import NoSlip
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.models.viscous import Viscous
 from stiction.contact.problem.block_problem import put_solution, to_problem
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
-from stiction.simulate.report import FRICTIONLESS, Report, Statistics, by_stage
+from stiction.simulate.report import BEST, FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
 from stiction.simulate.time_stepping.assembled import Assembled
 from stiction.simulate.time_stepping.driven import drive
@@ -49,12 +47,19 @@ from stiction.terrain.meetings import Ground
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
-Delassus = Literal["auto", "assembly", "factorized"]
+Delassus = Literal["factorized", "assembly"]
 Equality = Literal["soft", "rigid"]
-OnFailure = Literal["raise", "frictionless"]
+OnFailure = Literal["raise", "frictionless", "best"]
 
-WARM, NEWTON, DRIVING = ("warm start",), ("warm start", "newton"), ("warm start", "driving")
-"""Rungs of the compiled solvers: the last step's impulses as a start, and none."""
+WARM = "warm start"
+"""The rung of a step for which the last step's impulses were enough of a start."""
+
+ADVICE = (
+    "What may help: a smaller time step; on_failure='best' takes the best attempt and flags it, "
+    "on_failure='frictionless' leaves friction out for that step; a larger tolerance= takes what "
+    "comes near enough; failures='directory' saves the problem, for `stiction replay`."
+)
+"""To whom a step failed."""
 
 SLACK = 1e-8
 """Gap or overlap that counts as touching, over the size of what moves: below it lies what rounding
@@ -79,10 +84,12 @@ class Simulator:
     equality    "soft": equality constraints are as soft as the model says; "rigid": exact
     delassus    how a step's problem comes to contact space: "factorized", by the factor of the
                 mass matrix; "assembly", by the links' inverse articulated-body inertias, in every
-                step; "auto": the cheaper, which is the factor wherever a step was measured
+                step, which is slower wherever a step was measured
                 (benchmarks/delassus_routes.py). Compiled steps solve for velocities and need
                 neither
-    on_failure  "raise" `SolveFailed`, or go on "frictionless" for that step, flagged in its report
+    on_failure  where no solver meets the tolerance: "raise" `SolveFailed`; go on "frictionless" for
+                that step; or take the "best" attempt of all. Either is flagged in the report, whose
+                certificate says how far the step is off
     warm_start  whether the last step's impulses are tried first; the answer is the same, but for
                 `Baraff()` where redundant contacts leave several
     tolerance   certificate that a step must pass once every solver has been tried; the compiled
@@ -99,7 +106,7 @@ class Simulator:
         *,
         stepper: TimeStepping | EventDriven | None = None,
         equality: Equality = "soft",
-        delassus: Delassus = "auto",
+        delassus: Delassus = "factorized",
         on_failure: OnFailure = "raise",
         warm_start: bool = True,
         tolerance: float = 1e-6,
@@ -113,18 +120,16 @@ class Simulator:
             raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping() or EventDriven()")
         if equality not in ("soft", "rigid"):
             raise InvalidInput("equality", f"is {equality!r}: 'soft' or 'rigid'")
-        if delassus not in ("auto", "assembly", "factorized"):
-            raise InvalidInput("delassus", f"is {delassus!r}: 'auto', 'assembly' or 'factorized'")
+        if delassus not in ("factorized", "assembly"):
+            raise InvalidInput("delassus", f"is {delassus!r}: 'factorized' or 'assembly'")
         if delassus == "assembly" and isinstance(self.stepper, EventDriven):
             raise InvalidInput(
                 "delassus", "is 'assembly', which TimeStepping() can do; EventDriven() factorizes"
             )
-        if on_failure not in ("raise", "frictionless"):
-            raise InvalidInput("on_failure", f"is {on_failure!r}: 'raise' or 'frictionless'")
-        if isinstance(self.contact, Viscous) and self.contact.coefficient is None:
-            raise InvalidInput(
-                "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
-            )
+        if on_failure not in ("raise", "frictionless", "best"):
+            reason = f"is {on_failure!r}: 'raise', 'frictionless' or 'best'"
+            raise InvalidInput("on_failure", reason)
+        self.contact.check_simulated()
         if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < 1.0):
             raise InvalidInput("tolerance", f"is {tolerance}: a number between 0 and 1")
         self.equality, self.on_failure, self.delassus = equality, on_failure, delassus
@@ -144,7 +149,7 @@ class Simulator:
             return
         # No step: what is not compiled yet is, here and not in the first step's time.
         run(self._own.address, 0, 0, False, self._config, self._ground, self._work.address)
-        if self._drives:
+        if self._compiled is not None and self._compiled.solver is StepSolver.DRIVING:
             drive(False, RESIDUAL, self._work.address)
 
     @property
@@ -172,33 +177,31 @@ class Simulator:
 
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
-        law, facets = compiled_law(self.contact)
-        drives = isinstance(self.contact, Baraff) and self.contact.static is None
-        if self.delassus == "assembly":
-            law, drives = None, False
-        self._drives, self._compiled = drives, Law.COULOMB if drives else law
+        compiled = None if self.delassus == "assembly" else self.contact.compiled
+        self._compiled = compiled
+        in_loop = compiled is not None and compiled.solver is StepSolver.PROXIMAL
         size = self._own.size
         if self._ground is not None:
             opt.ccd_tolerance = min(opt.ccd_tolerance, PRECISE)
         near = SLACK * size
-        if self.contact.law in ("no-slip", "viscous"):
-            # They act on what touches, and a foot that stands leaves the ground a little in each
-            # step, since its path is curved. What would fall back in a step touches.
+        if self.contact.acts_nearby:
+            # A foot that stands leaves the ground a little in each step, since its path is curved.
+            # What would fall back in a step touches.
             near = max(near, 0.5 * float(np.linalg.norm(opt.gravity)) * opt.timestep**2)
         self._config = Config(
-            np.int64(-1 if law is None else law),
-            np.int64(facets),
+            np.int64(compiled.law if compiled is not None and in_loop else -1),
+            np.int64(0 if compiled is None else compiled.facets),
             self.equality == "rigid",
             self._own.has_derivatives,
             self._own.has_adhesion,
             bool(own.nsensor) and not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR,
             bool(opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY),
             self.warm_start,
-            float(getattr(self.contact, "coefficient", None) or 0.0),
+            self.contact.sustained.viscosity,
             RESIDUAL,
             SLACK * size,
             near,
-            self.contact.law == "no-slip",
+            self.contact.sustained.kind is Kind.HOLD,
             SLACK * size if getattr(self.stepper, "push_out", True) else np.inf,
             SHALLOW * size,
         )
@@ -259,7 +262,7 @@ class Simulator:
         mujoco.get_mjcb_control()(self.model, data)
 
     def _take(self, data: mujoco.MjData, nstep: int) -> Report:
-        left, solved = nstep, False
+        left, solved, flag = nstep, False, ""
         solution: ContactSolution | None = None
         elapsed = 0.0
         self._work.step.ticks.fill(0)
@@ -273,21 +276,24 @@ class Simulator:
             )  # fmt: skip
             elapsed += perf_counter() - began
             taken = int(work.step.counts[Count.DONE])
-            if taken and solution is not None:
+            if taken and flag:
+                self._rungs[flag] += 1
+            elif taken and solution is not None:
                 self._rungs[solution.rungs[-1]] += 1
-            elif taken and self._drives and work.step.counts[Count.ATTEMPTS] > 0:
-                self._rungs[DRIVING[-1]] += 1
             left -= taken
             if left == 0:
                 self._elapsed += elapsed
                 self._ticks += work.step.ticks
-                return self._report(data, solution if taken == 1 else None, elapsed)
-            solved, solution = stop == Stop.UNSOLVED, None
+                last = (solution, flag) if taken == 1 else (None, "")
+                return self._report(data, *last, elapsed)
+            solved, solution, flag = stop == Stop.UNSOLVED, None, ""
             if solved:
                 began = perf_counter()
-                driven = self._drives and drive(self.warm_start, RESIDUAL, work.address)
+                driven = self._compiled is not None and self._compiled.solver is StepSolver.DRIVING
+                driven = driven and drive(self.warm_start, RESIDUAL, work.address)
                 elapsed += perf_counter() - began
-                solution = None if driven else self._climb(data)
+                if not driven:
+                    solution, flag = self._climb(data)
             else:
                 self._resolve(Stop(stop), data)
 
@@ -316,9 +322,10 @@ class Simulator:
             "or an actuator whose force grows with speed; the step was not taken",
         )
 
-    def _climb(self, data: mujoco.MjData) -> ContactSolution | None:
-        """Solves the step's problem by the contact model's ladder and puts the answer into the
-        workspace; None keeps the compiled solver's. Raises SolveFailed where neither passes."""
+    def _climb(self, data: mujoco.MjData) -> tuple[ContactSolution | None, str]:
+        """(solution, flag): solves the step's problem by the contact model's ladder and puts the
+        answer into the workspace; None keeps the compiled solver's. The flag names what was done
+        where no answer meets the tolerance. Raises SolveFailed where nothing could be."""
         work = self._work
         count = int(work.step.counts[Count.BLOCKS])
         assembled = None
@@ -331,22 +338,27 @@ class Simulator:
         def solve(contact: ContactModel) -> ContactSolution:
             return contact.solve(problem) if assembled is None else assembled.solve(contact)
 
-        solution = solve(self.contact)
-        if not solution.certificate.worst <= self.tolerance:
-            if self._compiled is not None and work.step.figure[Figure.WORST] <= self.tolerance:
-                return None
+        solution, flag = solve(self.contact), ""
+        worst = solution.certificate.worst
+        own = np.inf if self._compiled is None else float(work.step.figure[Figure.WORST])
+        if not min(worst, own) <= self.tolerance:
             failed = solution
-            if self.on_failure == "frictionless":
-                solution = solve(Frictionless())
-                solution = replace(solution, rungs=(*failed.rungs, FRICTIONLESS))
-            if not solution.certificate.worst <= self.tolerance:
-                raise SolveFailed(problem, failed.status, self._describe(data, problem, failed))
+            if self.on_failure == "best" and np.isfinite(min(worst, own)):
+                flag = BEST
+            elif self.on_failure == "frictionless":
+                solution = replace(solve(Frictionless()), rungs=failed.rungs)
+                flag, own = FRICTIONLESS, np.inf
+            if not (flag == BEST or solution.certificate.worst <= self.tolerance):
+                detail = self._describe(data, problem, failed)
+                raise SolveFailed(problem, failed.status, detail, ADVICE)
+        if not worst <= self.tolerance and own < worst:
+            return None, flag
         put_solution(work.blocks, count, solution, work.newton.f)
         work.newton.v[:] = solution.velocity
         work.step.figure[Figure.WORST] = solution.certificate.worst
         work.step.counts[Count.ITERATIONS] = solution.pivots
         work.step.counts[Count.ATTEMPTS] = 1
-        return solution
+        return solution, flag
 
     def _describe(
         self, data: mujoco.MjData, problem: ContactProblem, solution: ContactSolution
@@ -374,24 +386,24 @@ class Simulator:
         return text
 
     def _report(
-        self, data: mujoco.MjData, solution: ContactSolution | None, elapsed: float
+        self, data: mujoco.MjData, solution: ContactSolution | None, flag: str, elapsed: float
     ) -> Report:
         work, step = self._work, self._work.step
-        cold = DRIVING if self._drives else NEWTON
+        own = () if self._compiled is None else (str(self._compiled.solver),)
         if solution is not None:
-            rungs = solution.rungs if self._compiled is None else (cold[-1], *solution.rungs)
+            rungs = (*own, *solution.rungs)
             verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
-            rungs = WARM if step.counts[Count.ATTEMPTS] <= 0 else cold
+            rungs = (WARM,) if step.counts[Count.ATTEMPTS] <= 0 else (WARM, *own)
             table = work.grading.table
             copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
             assert self._compiled is not None, "other answers come as solutions"
-            verdict = (self._compiled, copied)
+            verdict = (self._compiled.law, copied)
         return Report(
             self.model,
             data.time,
             int(step.counts[Count.ITERATIONS]),
-            rungs,
+            (*rungs, flag) if flag else rungs,
             step.figure.copy(),
             verdict,
             elapsed,
@@ -407,8 +419,9 @@ class Simulator:
         steps = int(total[Total.STEPS])
         each = 1.0 / max(steps, 1)
         warm = int(total[Total.WARM])
-        rungs = Counter({"warm start": warm, **self._rungs})
-        rungs["newton"] = steps - sum(rungs.values())
+        rungs = Counter({WARM: warm, **self._rungs})
+        if self._compiled is not None and steps > rungs.total():
+            rungs[str(self._compiled.solver)] += steps - rungs.total()
         return Statistics(
             steps,
             float(total[Total.WORST]),
@@ -434,19 +447,6 @@ class Simulator:
     def forget(self) -> None:
         """Drops the last step's impulses, so that the next step starts from none."""
         self._work.step.counts[Count.OLD] = 0
-
-
-def compiled_law(contact: ContactModel) -> tuple[Law | None, int]:
-    """The law and facets by which compiled steps solve the model; None if they do not."""
-    if isinstance(contact, Coulomb) and contact.solver == "reduced":
-        return Law.COULOMB, contact.facets or 0
-    if isinstance(contact, NoSlip):
-        return Law.NO_SLIP, 0
-    if isinstance(contact, Frictionless):
-        return Law.FRICTIONLESS, 0
-    if isinstance(contact, Viscous) and contact.solver == "ppm":
-        return Law.VISCOUS, 0
-    return None, 0
 
 
 _shared: dict[int, Simulator] = {}

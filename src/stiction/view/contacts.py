@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.simulate.report import Report
 
 Array = NDArray[np.float64]

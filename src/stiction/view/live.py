@@ -9,9 +9,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stiction.errors import InvalidInput, StictionError
+from stiction.contact.models.registry import parse_contact
+from stiction.errors import InvalidInput, StictionError, unknown
 from stiction.record.comparison import NOSLIP, Load, quiet
-from stiction.record.models import PLAIN, SIMULATED, parse_contact, unknown
 from stiction.simulate.simulator import Equality
 from stiction.view.session import Session, View
 from stiction.view.sides import Ours, Side, Theirs
@@ -22,10 +22,6 @@ NOTHING = "nothing"
 
 BESIDE = (*NOSLIP, NOTHING)
 """What may stand beside."""
-
-CONTACTS = tuple(dict.fromkeys((*SIMULATED, *PLAIN)))
-"""Contact models to choose from; others may be named."""
-
 
 TOGETHER = 4
 """Quick steps between two looks at the clock: each call takes and gives back the interpreter."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import viser
 
+from stiction.contact.models.registry import forms
 from stiction.errors import InvalidInput
 from stiction.view.drawing import Style
-from stiction.view.live import BESIDE, CONTACTS, Live
+from stiction.view.live import BESIDE, Live
 from stiction.view.pace import Pace
 from stiction.view.plots import Plots
 from stiction.view.replay import Replay
@@ -48,7 +49,7 @@ class Panel:
 
     def _add_live(self, live: Live) -> None:
         gui = self._gui
-        names = list(dict.fromkeys((live.contact, *CONTACTS)))
+        names = list(dict.fromkeys((live.contact, *forms())))
         self._control(
             gui.add_dropdown("Contact model", names, initial_value=live.contact),
             lambda name: self._switch(live, name),

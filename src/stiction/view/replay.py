@@ -11,8 +11,8 @@ from math import inf, isfinite
 import mujoco
 import numpy as np
 
+from stiction.contact.models.registry import parse_contact
 from stiction.errors import InvalidInput, StictionError
-from stiction.record.models import parse_contact
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.record.trajectory import Trajectory
 from stiction.simulate.simulator import Simulator

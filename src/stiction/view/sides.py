@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.models.registry import parse_contact
 from stiction.record.comparison import NOSLIP, Load, tuned
-from stiction.record.models import parse_contact
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.simulate.simulator import Equality, Simulator
 from stiction.view import contacts as shown
@@ -82,7 +82,7 @@ class Side(ABC):
 
 
 class Ours(Side):
-    """Under a contact model of stiction, named as `record.models` names them."""
+    """Under a contact model of stiction, named as `record.parse_contact` names them."""
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.record.words import length, number, speed
 from stiction.view.marks import COLOURS
 from stiction.view.pace import Pace

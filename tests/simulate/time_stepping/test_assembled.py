@@ -127,9 +127,7 @@ def test_both_ways_take_the_same_steps(name):
     np.testing.assert_allclose(other.qpos, data.qpos, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("way", "assembles"), [("auto", False), ("factorized", False), ("assembly", True)]
-)
+@pytest.mark.parametrize(("way", "assembles"), [("factorized", False), ("assembly", True)])
 def test_a_step_assembles_only_where_that_is_asked_for(way, assembles):
     model, data = scenes.load("stack")[:2]
     contact = stiction.Coulomb(facets=4, solver="search")  # not compiled: either way is open
@@ -139,7 +137,7 @@ def test_a_step_assembles_only_where_that_is_asked_for(way, assembles):
 
 def test_what_assembly_cannot_do_is_refused_by_name():
     model = mujoco.MjModel.from_xml_string(MIXED)
-    with pytest.raises(stiction.InvalidInput, match="'auto', 'assembly' or 'factorized'"):
+    with pytest.raises(stiction.InvalidInput, match="'factorized' or 'assembly'"):
         stiction.Simulator(model, delassus="assembled")
     with pytest.raises(stiction.InvalidInput, match=r"EventDriven\(\) factorizes"):
         stiction.Simulator(model, delassus="assembly", stepper=stiction.EventDriven())

@@ -21,8 +21,7 @@ from stiction.contact.certificate.grading import (
     note,
     ratio,
 )
-from stiction.contact.certificate.scales import FLOOR, GROWTH
-from stiction.contact.models.solution import STILL, Mode
+from stiction.contact.certificate.modes import STILL, Mode
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import (
     ROWS,
@@ -33,6 +32,7 @@ from stiction.contact.problem.blocks import (
     add_impulses,
     mass_times,
 )
+from stiction.contact.problem.scales import FLOOR, GROWTH
 from stiction.kernels.compile import kernel, leaf
 
 

@@ -1,121 +1,39 @@
-"""Baraff's contact forces with friction (SIGGRAPH 1994, sections 5 and 6).
+"""`Baraff`: contact forces with static and dynamic friction (SIGGRAPH 1994, sections 5 and 6).
 
-Sustained contact, at the acceleration level. With a_n = N a + (dN/dt) v and a_t likewise:
+His algorithm drives one force after the other until its condition holds (`solvers/baraff`).
+`Baraff.forces` is his sustained contact, at the acceleration level; `Baraff.solve` his "first-order
+world", where force and velocity are related and friction is static only: the contact problem of
+all other models here, under Coulomb's law.
 
-    M a = f + N' f_n + T' f_t + J' f_j
-    0 <= f_n  _|_  a_n >= 0                             his (15)
-    static   |f_t| <= mu_s f_n, against a_t, equal where a_t != 0      (16), (21)
-    dynamic   f_t = -mu_d f_n T v / |T v|               (24)
-    J a + (dJ/dt) v = 0
-
-Contacts are taken one after the other; each force is driven until its condition holds, and all
-conditions met before are kept (`baraff_driving.py` has the sets and the steps). Bilateral
-constraints are clamped for ever: their rows' span is projected out of all others beforehand,
-which is the same elimination.
-
-Where no finite force exists (Painleve: dynamic friction can make A indefinite) the driven
-force grows without bound. That is a result: Status.RAY, with the direction of an impulse.
-
-`solve` is his "first-order world", where force and velocity are related and friction is static
-only: the same conditions on impulses and v+. That is the contact problem of all other models
-here, Coulomb's law, and it always has a solution.
-
-How it can fail: RAY (see above; for static friction a ray can only come of frozen directions),
-CYCLE (rounds ran out), PIVOT_LIMIT, SINGULAR (held rows that the answering forces cannot keep).
-Neither he nor we can prove that static friction ends; the residual, recomputed from the arrays,
-decides whether an answer is called solved.
-
-Where this departs from the paper:
-- 3D: while friction is at its edge its direction is frozen, as in his 5.6, which leaves the
-  direction of friction open to half a turn. When all conditions hold, Newton's method turns the
-  directions against the slip; conditions that this breaks are established again. x and y are
-  chosen against the slip and across it, not by the frame.
-- Where slip turns square to frozen friction in 3D, the friction is given up and established
-  later, since it cannot stick while it slips across.
-- Friction that was given up goes on from where it is, not from zero: inward to its edge if it
-  is beyond, else against the slip.
-- The worst normal is driven first. An attempt that fails is followed by others, the contacts
-  in another order.
-- A ray is no proof that no solution exists. Where all contacts slide, the problem is an LCP in
-  the normal forces alone, as in his earlier paper, and `stiction.lcp` is asked as well.
-- A dependent row is never held: the others hold it. (His remark that none is met is about
-  exact arithmetic.)
-- The matrix of the held rows, at most nv, is built and factorized at each step: its columns
-  change with the sets, and fresh values do not collect rounding.
+How it can fail: RAY (no finite force exists; comes with the direction of an impulse), CYCLE (rounds
+ran out), PIVOT_LIMIT, SINGULAR.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stiction import lcp
 from stiction.contact.certificate.certificate import LawName
-from stiction.contact.models.model import ContactModel, Impulses, refuse_tied_rows
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
+from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Compiled, Kind, StepSolver, SustainedLaw
+from stiction.contact.models.model import ContactModel, Impulses, from_attempt
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.problem.validation import nonnegative, per_row, real
-from stiction.contact.solvers.baraff import driving
-from stiction.errors import InvalidInput
-from stiction.status import Code, Status
-from stiction.tolerances import RESIDUAL
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.problem.validation import nonnegative, per_row, real, refuse_tied_rows
+from stiction.contact.solvers.attempt import Options
+from stiction.contact.solvers.baraff.solve import (
+    BaraffResult,
+    slip_directions,
+    solve_accelerations,
+)
+from stiction.contact.solvers.table import SOLVERS
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-SLIDING = 1e-9
-"""Tangential speed, relative to the speeds it is the difference of, above which friction is
-dynamic. Rounding leaves 1e-16; what a simulation calls still is its own choice: give the
-mask."""
-
-NOTHING = (np.empty(0), np.empty((0, 2)))
-"""No earlier answer."""
-
-ROUNDS = 30
-"""Rounds of driving and refreshing in one attempt; the median is one or two."""
-
-ATTEMPTS = 6
-"""Orders of contacts tried. Of 5200 problems of the papers' families the first solved 5172, two
-5193, six 5198."""
-
-
-class Impulse(NamedTuple):
-    """Direction of an impulse, its largest normal part 1 [N s per N s]."""
-
-    normal: Array  # (nc,)
-    tangent: Array  # (nc, 2)
-    joint: Array  # (nj,)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BaraffResult:
-    """Accelerations and forces of sustained contact: NaN where a ray ended the method; with any
-    other status than SOLVED, where it stopped."""
-
-    acceleration: Array
-    """(nv,) [m/s^2, rad/s^2]."""
-    normal_force: Array
-    """(nc,) [N]."""
-    friction_force: Array
-    """(nc, 2) [N]."""
-    joint_force: Array
-    """(nj,) [N, N m]."""
-    sliding: Mask
-    """(nc,) where friction was taken as dynamic."""
-    status: Status
-    """SOLVED; RAY: no finite force, see `impulse`; else how the method stopped short."""
-    impulse: Impulse | None
-    """Of RAY: an impulse along it takes the contact out of its impasse."""
-    pivots: int
-    """Steps taken."""
-    rounds: int
-    """Rounds of driving and refreshing."""
-    residual: float
-    """Largest scaled violation of a condition, from the arrays given; inf without a solution."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +44,25 @@ class Baraff(ContactModel):
     of the problem's. `solve` knows static friction only.
     """
 
+    name: ClassVar[str] = "baraff"
     law: ClassVar[LawName] = "coulomb"
 
     static: ArrayLike | None = None
     dynamic: ArrayLike | None = None
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """By his algorithm, unless the coefficients are not the problem's own."""
+        if self.static is not None:
+            return None
+        return Compiled(Law.COULOMB, solver=StepSolver.DRIVING)
+
+    @property
+    def sustained(self) -> SustainedLaw:
+        """Static and dynamic friction, each with its coefficient."""
+        static = None if self.static is None else np.asarray(self.static, np.float64)
+        dynamic = None if self.dynamic is None else np.asarray(self.dynamic, np.float64)
+        return SustainedLaw(Kind.DRY, static=static, dynamic=dynamic)
 
     def forces(
         self,
@@ -161,7 +94,7 @@ class Baraff(ContactModel):
         tangents = np.zeros((nc, 2, len(speed)))
         if tangent is not None:
             tangents = real("tangent", tangent, (nc, 2, len(speed)))
-        direction, slides = _sliding(tangents, speed, sliding)
+        direction, slides = slip_directions(tangents, speed, sliding)
         static = mu if self.static is None else _coefficient("static", self.static, nc)
         dynamic = mu if self.dynamic is None else _coefficient("dynamic", self.dynamic, nc)
         nj = 0 if joint is None else len(real("joint", joint, (-1, len(speed))))
@@ -180,7 +113,7 @@ class Baraff(ContactModel):
         drift = np.zeros((nc, 2))
         if tangent_rate is not None:
             drift = real("tangent_rate", tangent_rate, (nc, 2))
-        return _accelerations(problem, drift, slides, direction)
+        return solve_accelerations(problem, drift, slides, direction)
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
@@ -191,147 +124,16 @@ class Baraff(ContactModel):
         `static` given, the certificate is that of the problem with that friction. Torsional and
         rolling friction (`box_friction`) is refused.
         """
-        refuse_tied_rows(problem, "Baraff")
+        refuse_tied_rows(problem.box_contact, problem.box_friction, "Baraff")
         if self.static is not None:
             problem = _with_friction(problem, self.static)
         return super().solve(problem, start)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
-        """Impulses of a problem whose rows all hang together."""
-        cones, joints = build_cones(problem.whitened, problem.arrays)
-        units = len(cones.mu)
-        before = NOTHING
-        if start is not None:
-            before = from_impulses(cones, start.normal, start.tangent, start.box)
-        theta, phi, code, steps, _ = driving.solve_driving(
-            cones,
-            np.zeros(units, np.bool_),
-            np.zeros((units, 2)),
-            *before,
-            driving.step_limit(problem.nc, units),
-            ROUNDS,
-            ATTEMPTS,
-        )
-        status = Status.from_code(code)
-        if status is Status.RAY:  # a direction, not impulses
-            theta, phi = np.zeros(problem.nc), np.zeros((units, 2))
-        normal, tangent, joint, box = to_impulses(problem.whitened, cones, joints, theta, phi)
-        return Impulses(normal, tangent, joint, box, status, steps, ("driving",))
-
-
-def _sliding(tangents: Array, velocity: Array, mask: ArrayLike | None) -> tuple[Array, Mask]:
-    """(nc, 2) direction of the tangential velocity, zero at rest, and (nc,) where it slides."""
-    slip = tangents @ velocity
-    size = np.hypot(slip[:, 0], slip[:, 1])
-    around = (np.abs(tangents) @ np.abs(velocity)).sum(axis=1)
-    moves = size > SLIDING * around
-    if mask is not None:
-        given = np.asarray(mask, dtype=np.bool_)
-        if given.shape != moves.shape:
-            raise InvalidInput("sliding", f"must have shape {moves.shape}", given.shape)
-        still = np.flatnonzero(given & (size == 0.0))
-        if still.size:
-            reason = "slides, but its tangential velocity is zero: friction has no direction"
-            raise InvalidInput("sliding", reason, None, int(still[0]))
-        moves = given
-    return np.divide(slip, size[:, None], out=np.zeros_like(slip), where=size[:, None] > 0), moves
-
-
-def _accelerations(
-    problem: ContactProblem, drift: Array, slides: Mask, direction: Array
-) -> BaraffResult:
-    """The result for a problem whose velocities are accelerations; drift (nc, 2) is added to
-    the tangential ones."""
-    whitened = problem.whitened._replace(free_tangent=problem.whitened.free_tangent + drift)
-    cones, joints = build_cones(whitened, problem.arrays)
-    theta, phi, code, steps, rounds = driving.solve_driving(
-        cones,
-        np.ascontiguousarray(slides[cones.parent]),
-        np.ascontiguousarray(-direction[cones.parent]),
-        *NOTHING,
-        driving.step_limit(problem.nc, len(cones.mu)),
-        ROUNDS,
-        ATTEMPTS,
-    )
-    if code == Code.RAY and slides[cones.parent].all():
-        other = _all_sliding(cones, direction)
-        if other is not None:
-            code, (theta, phi) = Code.SOLVED, other
-    ray = code == Code.RAY
-    # Without dynamic friction a solution exists: a ray came of frozen directions, and says nothing.
-    status = Status.from_code(code) if slides.any() or not ray else Status.ERROR
-    if ray:  # a direction moves no joint: only the contacts' part of their forces is due
-        joints = (*joints[:3], np.zeros_like(joints[3]))
-    normal, tangent, joint, _ = to_impulses(whitened, cones, joints, theta, phi)
-    if ray:
-        top = max(np.abs(normal).max(initial=0.0), np.finfo(float).tiny)
-        return BaraffResult(
-            np.full(problem.nv, np.nan), np.full_like(normal, np.nan),
-            np.full_like(tangent, np.nan), np.full_like(joint, np.nan), slides, status,
-            Impulse(normal / top, tangent / top, joint / top) if slides.any() else None,
-            steps, rounds, np.inf,
-        )  # fmt: skip
-    acceleration = problem.velocity_from(normal, tangent, joint)
-    result = BaraffResult(
-        acceleration, normal, tangent, joint, slides, status, None, steps, rounds, 0.0
-    )
-    residual = _residual(problem, cones, drift, direction, result)
-    if residual <= RESIDUAL:
-        status = Status.SOLVED
-    elif status is Status.SOLVED:
-        status = Status.ERROR
-    return replace(result, status=status, residual=residual)
-
-
-def _all_sliding(cones: Cones, direction: Array) -> tuple[Array, Array] | None:
-    """Forces of contacts that all slide: an LCP in the normal forces alone, not symmetric."""
-    along = -cones.mu[:, None] * direction[cones.parent]  # (u, 2)
-    columns = cones.normal.copy()
-    columns[cones.parent] += (along[:, :, None] * cones.rows).sum(axis=1)
-    found = lcp.solve(cones.normal @ columns.T, cones.free_normal)
-    if found.status is not Status.SOLVED:
-        return None
-    return found.z, along * found.z[cones.parent, None]
-
-
-def _residual(
-    problem: ContactProblem, cones: Cones, drift: Array, direction: Array, result: BaraffResult
-) -> float:
-    """Largest violation of a condition by the accelerations and forces of `result`, each over
-    the row's length and the problem's load, so that it has no unit."""
-    rows = problem.contact_velocity(result.acceleration)
-    white = problem.whitened
-    size_joint = np.sqrt(np.einsum("ij,ij->i", white.rows_joint, white.rows_joint))
-    size_joint[size_joint == 0.0] = 1.0
-    load = max(cones.load, np.abs(white.free_joint / size_joint).max(initial=0.0))
-    x = result.normal_force * cones.length_normal / load
-    y = (rows.normal - problem.bound) / (cones.length_normal * load)
-    faults = [np.maximum(np.maximum(-x, -y), np.minimum(x, y))]
-    faults.append(np.abs(rows.joint - problem.joint_target) / (size_joint * load))
-    parent = cones.parent
-    z = result.friction_force[parent] * (cones.length / load)[:, None]
-    t = (rows.tangent + drift)[parent] / (cones.length * load)[:, None]
-    radius = cones.mu * np.maximum(x[parent], 0.0)
-    goal = z - t
-    reach = np.hypot(goal[:, 0], goal[:, 1])
-    inside = goal * np.minimum(1.0, radius / np.maximum(reach, 1e-300))[:, None]
-    dragged = -radius[:, None] * direction[parent]
-    off = z - np.where(result.sliding[parent][:, None], dragged, inside)
-    faults.append(np.hypot(off[:, 0], off[:, 1]) / np.maximum(1.0, cones.mu))
-    a = problem.arrays
-    parts = [
-        a.mass * result.acceleration,
-        -a.force[:, None],
-        -a.normal.T * result.normal_force,
-        -a.tangent.reshape(-1, problem.nv).T * result.friction_force.ravel(),
-        -a.joint.T * result.joint_force,
-    ]
-    balance = np.concatenate(parts, axis=1)
-    around = np.abs(balance).sum(axis=1)
-    off = np.abs(balance.sum(axis=1))
-    faults.append(np.divide(off, around, out=np.zeros_like(off), where=around > 0.0))
-    worst = max((float(fault.max(initial=0.0)) for fault in faults), default=0.0)
-    return worst if np.isfinite(result.acceleration).all() else np.inf
+        """Impulses of an island."""
+        scaled = ScaledProblem(problem)
+        before = None if start is None else scaled.scale(start.normal, start.tangent, start.box)
+        return from_attempt(scaled, SOLVERS["driving"](scaled, before, Options()), "driving")
 
 
 def _coefficient(name: str, value: ArrayLike, nc: int) -> Array:

@@ -5,7 +5,7 @@ method solves the problem with four facets, Newton's method starts there; if it 
 converge the facets of each unit are turned so that one points along phi - s, what the law
 would project, then doubled as well, and both are repeated.
 
-The ladder, climbed until a certificate passes (`rungs` of the solution names the last ones):
+The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
     reduced      as above (of a polygon: the solver that was asked for)
@@ -15,6 +15,9 @@ The ladder, climbed until a certificate passes (`rungs` of the solution names th
     conic        exact cone only: a conic solver in a fixed point on the slip; not where a
                  contact has torsional or rolling friction, which it does not know
 
+The first two are one compiled call that grades its own answer (`exact_cone.solve_arrays`), unless
+the problem has no mass or another solver is to come first.
+
 Torsional and rolling friction are box rows with a contact: |f_b| <= box_limit + box_friction f_n
 against B v+. Each has its own interval; sliding, spinning and rolling share the normal impulse
 and nothing else, and no polygon takes the place of an interval.
@@ -23,38 +26,37 @@ and nothing else, and no polygon takes the place of an interval.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stiction import lcp
-from stiction.contact.certificate.certificate import LawName, certify, from_table
+from stiction.contact.certificate.certificate import LawName, from_table
 from stiction.contact.certificate.grading import Law
-from stiction.contact.models.model import ContactModel, Impulses, check_start
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Compiled
+from stiction.contact.models.ladder import LadderModel
+from stiction.contact.models.model import ContactModel, Impulses, from_attempt, grade_status
+from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.exact_cone import CONVERGED, SEED, STEPS, solve_arrays, solve_exact
-from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
-from stiction.contact.solvers.newton import newton
-from stiction.contact.solvers.polyhedral import assemble, scaled_impulses
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Options
+from stiction.contact.solvers.exact_cone import solve_arrays
+from stiction.contact.solvers.table import SOLVERS as TABLE
 from stiction.errors import InvalidInput
-from stiction.status import Code, Status
-
-Array = NDArray[np.float64]
-Attempt = tuple[Array, Array, int, int]
-"""Of one rung: theta (n,), phi (u, 2), the code it ended with, its pivots."""
+from stiction.status import Status
 
 Solver = Literal["reduced", "structural", "standard", "search"]
 
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
 
+HOPELESS = -1e-9
+"""Scaled free velocity of a contact that nothing can move below which its bound is out of reach."""
+
 
 @dataclass(frozen=True)
-class Coulomb(ContactModel):
+class Coulomb(LadderModel):
     """Coulomb's law with the coefficients of the problem.
 
     facets: None for the circular cone; d >= 3 for a polygon whose corners lie on the circle.
@@ -68,7 +70,9 @@ class Coulomb(ContactModel):
 
     facets: int | None = None
     solver: Solver = "reduced"
+    name: ClassVar[str] = "coulomb"
     law: ClassVar[LawName] = "coulomb"
+    solvers: ClassVar[tuple[str, ...]] = SOLVERS
 
     def __post_init__(self) -> None:
         if self.facets is not None and (self.facets != int(self.facets) or self.facets < 3):
@@ -76,27 +80,64 @@ class Coulomb(ContactModel):
         if self.solver not in SOLVERS:
             raise InvalidInput("solver", f"is {self.solver!r}: one of {', '.join(SOLVERS)}")
 
-    def solve(
-        self, problem: ContactProblem, start: ContactSolution | None = None
-    ) -> ContactSolution:
-        """Velocity and impulses of the problem under Coulomb's law, certified.
+    @classmethod
+    def from_number(cls, number: float | None) -> Coulomb:
+        """The exact cone, or a polygon with that many facets."""
+        if number is None:
+            return cls()
+        if number != int(number):
+            raise InvalidInput("contact", f"{number:g} is no whole number of facets")
+        return cls(int(number))
 
-        start: the solution of an earlier, similar problem; its modes are tried first.
-        """
-        began = perf_counter()
-        check_start(problem, start)
-        if problem.delassus is None and (self.facets is None or self.solver == "reduced"):
-            solution = self._solve_compiled(problem, start, began)
-            if solution is not None:
-                return solution
-        return super().solve(problem, start)
+    def with_solver(self, solver: str) -> ContactModel:
+        """The same law, another solver first."""
+        if solver not in SOLVERS:
+            return super().with_solver(solver)
+        return replace(self, solver=solver)
 
-    def _solve_compiled(
-        self, problem: ContactProblem, start: ContactSolution | None, began: float
-    ) -> ContactSolution | None:
-        """The first rungs in one call, for problems of one island; None where they do not do."""
-        if problem.island_count > 1:
+    @property
+    def notation(self) -> str:
+        """Its name on the command line."""
+        return self.name if self.facets is None else f"{self.name}:{self.facets}"
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """By the solver that compiled steps have, unless another was asked for."""
+        if self.solver != "reduced":
             return None
+        return Compiled(Law.COULOMB, facets=self.facets or 0)
+
+    def attempts(
+        self, problem: ContactProblem, start: ContactSolution | None
+    ) -> Iterator[Impulses | ContactSolution]:
+        """The rungs of the module's head, each run when asked for."""
+        options = Options(self.facets or 0)
+        others = [solver for solver in SOLVERS if solver != self.solver]
+        order = ["search", "standard"] if self.facets is None else others
+        if problem.delassus is None and (self.facets is None or self.solver == "reduced"):
+            first: Impulses | ContactSolution = self._first_rungs(problem, start)
+            yield first
+            scaled = ScaledProblem(problem)
+        else:
+            scaled = ScaledProblem(problem)
+            if start is not None:
+                guess = scaled.scale(start.normal, start.tangent, start.box)
+                yield from_attempt(scaled, TABLE["newton"](scaled, guess, options), "warm start")
+            name: str = "reduced" if self.facets is None else self.solver
+            first = from_attempt(scaled, TABLE[name](scaled, None, options), name)
+            yield first
+        if first.status is Status.RAY and first.rungs[-1] == "reduced" and _hopeless(scaled.cones):
+            return
+        for name in order:
+            yield from_attempt(scaled, TABLE[name](scaled, None, options), name)
+        if self.facets is None and not (scaled.cones.flat & (scaled.cones.parent >= 0)).any():
+            yield from_attempt(scaled, TABLE["conic"](scaled, None, options), "conic")
+
+    def _first_rungs(
+        self, problem: ContactProblem, start: ContactSolution | None
+    ) -> ContactSolution:
+        """Warm start and `reduced` in one compiled call, graded."""
+        began = perf_counter()
         guess = problem.no_guess if start is None else (start.normal, start.tangent, start.box)
         outcome = solve_arrays(
             problem.arrays,
@@ -108,10 +149,8 @@ class Coulomb(ContactModel):
             start is not None,
             guess,
         )
-        certificate = from_table(Law.COULOMB, outcome.table)
-        if not certificate.passed:
-            return None
         rungs = ("reduced",) if start is None else ("warm start", "reduced")
+        certificate = from_table(Law.COULOMB, outcome.table)
         return ContactSolution(
             outcome.velocity,
             outcome.normal,
@@ -119,119 +158,15 @@ class Coulomb(ContactModel):
             outcome.joint,
             outcome.box,
             outcome.modes,
-            Status.SOLVED,
+            grade_status(certificate, Status.from_code(outcome.code)),
             outcome.pivots,
             rungs if outcome.rounds else ("warm start",),
             certificate,
             perf_counter() - began,
         )
 
-    def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
-        """Climbs the ladder on one island; see the module's head."""
-        whitened = problem.whitened
-        cones, joints = build_cones(whitened, problem.arrays)
-        pivots = 0
-        rungs: list[str] = []
-        best: Impulses | None = None
-        for name, (theta, phi, code, more) in self._ladder(problem, cones, start):
-            pivots += more
-            rungs.append(name)
-            normal, tangent, joint, box = to_impulses(whitened, cones, joints, theta, phi)
-            status = Status.from_code(code)
-            best = Impulses(normal, tangent, joint, box, status, pivots, tuple(rungs))
-            if code == Code.SOLVED and self._passes(problem, best):
-                break
-            if code == Code.RAY and name == "reduced" and _hopeless(cones):
-                break
-        assert best is not None
-        return best
-
-    def _passes(self, problem: ContactProblem, found: Impulses) -> bool:
-        velocity = problem.velocity_from(*found[:4])
-        return certify(problem, velocity, *found[:4], law=self.law, facets=self.facets).passed
-
-    def _ladder(
-        self, problem: ContactProblem, cones: Cones, start: ContactSolution | None
-    ) -> Iterator[tuple[str, Attempt]]:
-        """The rungs, each run when asked for: its name and what came of it."""
-        limit = 100 + 20 * (len(cones.normal) + len(cones.parent))
-        facets = self.facets or 0
-        if start is not None:
-            guess = (start.normal, start.tangent, start.box)
-            yield "warm start", _warm(cones, guess, facets)
-        if self.facets is None:
-            yield "reduced", _exact(cones, limit)
-            order: tuple[Solver, ...] = ("search", "standard")
-        else:
-            order = (self.solver, *[s for s in SOLVERS if s != self.solver])
-        for solver in order:
-            yield solver, _polygon(cones, facets, solver, limit)
-        if self.facets is None and not (cones.flat & (cones.parent >= 0)).any():
-            yield "conic", _conic(problem, cones)
-
 
 def _hopeless(cones: Cones) -> bool:
     """Whether a bound asks for motion that no impulse can give: a zero row below its bound."""
     zero = np.abs(cones.normal).max(axis=1, initial=0.0) == 0.0
-    return bool((cones.free_normal[zero] < -1e-9).any())
-
-
-def _warm(cones: Cones, guess: tuple[Array, Array, Array], facets: int) -> Attempt:
-    theta, phi = from_impulses(cones, *guess)
-    turn = np.zeros(len(phi))
-    residual, _ = newton(cones, theta, phi, STEPS, turn, facets, 1.0)
-    return theta, phi, Code.SOLVED if residual <= CONVERGED else Code.ERROR, 0
-
-
-def _blank(cones: Cones) -> tuple[Array, Array]:
-    return np.zeros(len(cones.normal)), np.zeros((len(cones.parent), 2))
-
-
-def _exact(cones: Cones, limit: int) -> Attempt:
-    theta, phi = _blank(cones)
-    code, pivots, _, _ = solve_exact(cones, theta, phi, False, limit)
-    return theta, phi, code, pivots
-
-
-def _polygon(cones: Cones, facets: int, solver: Solver, limit: int) -> Attempt:
-    """The LCP with `facets` corners by one of the solvers; with 0, four corners and Newton."""
-    theta, phi = _blank(cones)
-    turn = np.zeros(len(phi))
-    spread = facet_directions(cones.flat, facets or SEED, turn)
-    if solver in ("reduced", "structural"):
-        code, pivots = follow_contact_path(cones, spread, solver == "reduced", limit, theta, phi)
-    else:
-        theta, phi, code, pivots = _assembled(cones, spread, solver)
-    if facets == 0:
-        residual, _ = newton(cones, theta, phi, STEPS, turn, 0, 1.0)
-        code = Code.SOLVED if residual <= CONVERGED else Code.ERROR
-    return theta, phi, code, pivots
-
-
-def _assembled(cones: Cones, spread: Array, solver: Solver) -> Attempt:
-    """`standard` and `search`, through `stiction.lcp`."""
-    contacts = len(cones.normal)
-    matrix, free = assemble(cones, spread)
-    if solver == "standard":
-        result = lcp.solve(matrix, free, "auto")
-        pivots = result.pivots
-    else:
-        # Yamane IV-C: the contacts that press without friction are the first guess.
-        normals = lcp.solve(matrix[:contacts, :contacts], free[:contacts], "auto")
-        start = np.zeros(len(free), np.bool_)
-        start[:contacts] = normals.active
-        result = lcp.solve(matrix, free, "search", start=start)
-        pivots = normals.pivots + result.pivots
-        if result.status != "solved":
-            result = lcp.solve(matrix, free, "search")
-            pivots += result.pivots
-    theta, phi = scaled_impulses(result.z, contacts, spread)
-    return theta, phi, int(result.status.code), pivots
-
-
-def _conic(problem: ContactProblem, cones: Cones) -> Attempt:
-    from stiction.contact.solvers.conic.solve import solve_conic
-
-    normal, tangent, _, box, iterations, _ = solve_conic(problem)
-    theta, phi = from_impulses(cones, normal, tangent, box)
-    return theta, phi, Code.SOLVED, int(iterations)
+    return bool((cones.free_normal[zero] < HOPELESS).any())

@@ -1,24 +1,30 @@
-"""What all contact models share: islands apart, one certificate, a status decided by it.
+"""What all contact models share: a description, islands apart, one certificate.
 
-A model states its tangential law and solves one island; this file splits, puts together and
-grades. A solve may climb a ladder of ways; each is a rung, recorded by name, and only an answer
-that its certificate passes is called solved.
+A model describes itself (its name, its law, its compiled form, what it does in lasting contact and
+at an impact) and solves one island; this file splits, puts together and grades. Adding one is a
+class here and a line in `registry.py`. A model that climbs a ladder of ways is a `LadderModel`
+(`ladder.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import perf_counter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate, LawName, certify
 from stiction.contact.certificate.contradiction import is_contradictory
-from stiction.contact.models.solution import STILL, ContactSolution, Mode
+from stiction.contact.certificate.modes import STILL, Mode
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.problem.islands import Island
 from stiction.contact.problem.problem import ContactProblem
-from stiction.errors import InvalidInput
+from stiction.contact.problem.scaled import ScaledProblem
+from stiction.contact.solvers.attempt import Attempt
+from stiction.errors import InvalidInput, unknown
 from stiction.status import Status
 
 Array = NDArray[np.float64]
@@ -37,13 +43,60 @@ class Impulses(NamedTuple):
 
 
 class ContactModel:
-    """Base of the contact models. A subclass sets `law` and defines `solve_island`."""
+    """Base of the contact models. A subclass sets `law` and defines `solve_island`; the rest of its
+    description has defaults, those of dry friction that is solved from Python."""
 
+    name: ClassVar[str] = ""
+    """On the command line; empty for a model that is not registered."""
     law: ClassVar[LawName]
+    """By which its answers are graded."""
+    acts_nearby: ClassVar[bool] = False
+    """Whether friction acts on what touches, pressed or not: a foot that stands leaves the ground a
+    little in each step, and what would fall back within a step then counts as touching."""
+    solvers: ClassVar[tuple[str, ...]] = ()
+    """Those that a user can choose from."""
     facets: int | None = None
+    """Corners of the friction polygon; None for the circular cone."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
+
+    @classmethod
+    def from_number(cls, number: float | None) -> Self:
+        """The model for the number that follows its name on the command line; None without one."""
+        if number is not None:
+            raise InvalidInput("contact", f"{cls.name} takes no number: '{cls.name}:{number:g}'")
+        return cls()
+
+    def with_solver(self, solver: str) -> ContactModel:
+        """The same model by that one of its `solvers`."""
+        if not self.solvers:
+            reason = f"{self.notation} has no solvers to choose from"
+            raise InvalidInput("solver", reason)
+        raise InvalidInput("solver", unknown(solver, self.solvers))
+
+    @property
+    def notation(self) -> str:
+        """Its name on the command line with its number, if it has one; else its repr."""
+        return self.name or repr(self)
+
+    def check_simulated(self) -> None:
+        """Raises InvalidInput if the model needs more than a MuJoCo model holds."""
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The form in which compiled time steps solve it; None: `solve` is called in each step."""
+        return None
+
+    @property
+    def sustained(self) -> SustainedLaw:
+        """What it does where contacts last, for `EventDriven`."""
+        return SustainedLaw(Kind.DRY)
+
+    @property
+    def at_impact(self) -> ContactModel:
+        """The model that solves impacts, for `EventDriven`."""
+        return self
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None
@@ -54,16 +107,19 @@ class ContactModel:
         """
         began = perf_counter()
         check_start(problem, start)
-        islands = problem.islands()
-        if len(islands) <= 1:
-            found = self.solve_island(problem, start)
-        else:
-            found = self._solve_apart(problem, islands, start)
+        if problem.island_count <= 1:
+            return self._solve_whole(problem, start, began)
+        found = self._solve_apart(problem, problem.islands(), start)
         return conclude(problem, self.law, found, began, self.facets)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
-        """Impulses of a problem whose rows all hang together."""
+        """Impulses of an island: a problem that does not fall into independent parts."""
         raise NotImplementedError
+
+    def _solve_whole(
+        self, problem: ContactProblem, start: ContactSolution | None, began: float
+    ) -> ContactSolution:
+        return conclude(problem, self.law, self.solve_island(problem, start), began, self.facets)
 
     def _solve_apart(
         self, problem: ContactProblem, islands: list[Island], start: ContactSolution | None
@@ -97,17 +153,10 @@ def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:
         )
 
 
-def refuse_tied_rows(problem: ContactProblem, model: str) -> None:
-    """Raises InvalidInput if a box row's limit grows with a normal impulse: `model` has no
-    torsional or rolling friction."""
-    tied = np.flatnonzero((problem.box_contact >= 0) & (problem.box_friction > 0.0))
-    if tied.size:
-        row = int(tied[0])
-        reason = (
-            f"is {problem.box_contact[row]}: {model} has no torsional or rolling friction; "
-            "use Coulomb, or leave box_friction out"
-        )
-        raise InvalidInput("box_contact", reason, problem.box_contact.shape, (row,))
+def from_attempt(problem: ScaledProblem, attempt: Attempt, rung: str) -> Impulses:
+    """What a model hands on, of what a solver of the scaled problem found."""
+    status = Status.from_code(attempt.code)
+    return Impulses(*problem.unscale(attempt.impulses), status, attempt.steps, (rung,))
 
 
 def conclude(
@@ -117,7 +166,18 @@ def conclude(
     began: float,
     facets: int | None = None,
 ) -> ContactSolution:
-    """Grades impulses and reads off velocity and modes."""
+    """Grades impulses, reads off velocity and modes, and looks for the reason of a failure."""
+    return explain(problem, law, grade(problem, law, found, began, facets))
+
+
+def grade(
+    problem: ContactProblem,
+    law: LawName,
+    found: Impulses,
+    began: float,
+    facets: int | None = None,
+) -> ContactSolution:
+    """Impulses with their certificate, velocity and modes."""
     velocity = problem.velocity_from(found.normal, found.tangent, found.joint, found.box)
     certificate = certify(
         problem,
@@ -129,11 +189,6 @@ def conclude(
         law=law,
         facets=facets,
     )
-    status = grade_status(certificate, found.status)
-    if status is not Status.SOLVED and is_contradictory(problem, law):
-        status = Status.INFEASIBLE
-    elif status is Status.INFEASIBLE:  # a solver's word, without a proof that holds
-        status = Status.ERROR
     return ContactSolution(
         velocity,
         found.normal,
@@ -141,12 +196,24 @@ def conclude(
         found.joint,
         found.box,
         contact_modes(problem, velocity, found.normal),
-        status,
+        grade_status(certificate, found.status),
         found.pivots,
         found.rungs,
         certificate,
         perf_counter() - began,
     )
+
+
+def explain(problem: ContactProblem, law: LawName, solution: ContactSolution) -> ContactSolution:
+    """The solution, INFEASIBLE where it failed because rows are proved to contradict each other."""
+    status = solution.status
+    if status is Status.SOLVED:
+        return solution
+    if is_contradictory(problem, law):
+        status = Status.INFEASIBLE
+    elif status is Status.INFEASIBLE:  # a solver's word, without a proof that holds
+        status = Status.ERROR
+    return replace(solution, status=status)
 
 
 def grade_status(certificate: Certificate, word: Status) -> Status:

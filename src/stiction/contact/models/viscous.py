@@ -1,193 +1,38 @@
 """`Viscous`: friction against the sliding velocity, in proportion to it (Drumwright, section IV).
 
-Velocities (`Viscous.solve`): the friction of the step is taken at its end, f_t = -h mu_v T v+ where
-a contact touches (bound >= 0), which removes the stiffness that the paper reports. In coordinates
-of unit mass, with the change of velocity d and q_t the free sliding velocities,
-
-    d = N'f_n + J'f_j + B'f_b - h T' mu_v (q_t + T d)
-    A d = N'f_n + J'f_j + B'f_b - h T' mu_v q_t,     A = I + h T' mu_v T
-
-so viscosity adds to the inertia. With A = C C' all rows are divided by C, the free velocities moved
-by d_0 = -A^-1 h T' mu_v q_t, and what remains is a frictionless problem (`frictionless.py`). Then
-f_t = -h mu_v (q_t + T d). With h mu_v large that product loses as many digits as h mu_v T T' has;
-each refinement with A restores them, and two are made.
-
-Accelerations (`Viscous.accelerations`), as the paper has it: viscous forces are known,
-f* = f - S' mu_v S v - T' mu_v T v (its eqs. 13 to 15, with the signs that oppose motion), and
-
-    M a = f* + N'f_n + J'f_j,   0 <= f_n  _|_  N a + Ndot v >= 0,   J a + Jdot v = 0
-
-is solved by the same algorithm, or by Lemke's method (`lemke_rows.py`).
-
-mu is not looked at, nor torsional and rolling friction (`box_friction`): box rows have their
-`box_limit` alone. How it can fail: INFEASIBLE, as `frictionless.py`.
+Solved as a problem without friction whose mass holds the drag (`solvers/drumwright/viscous.py`), by
+Drumwright's algorithm or Lemke's. mu is not looked at, nor torsional and rolling friction
+(`box_friction`): box rows have their `box_limit` alone. How it can fail: INFEASIBLE, where bounds
+or joints contradict each other; impulses are then not a number.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stiction.contact.models.frictionless import (
-    Answer,
-    add,
-    solve_arrays,
-    solve_columns,
-    start_states,
-    to_impulses,
-    unwhiten,
-    used_limits,
-    whiten_columns,
-    whitened_columns,
-)
+from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Compiled, Kind, SustainedLaw
+from stiction.contact.models.frictionless import Frictionless, from_answer, start_states
 from stiction.contact.models.model import ContactModel, Impulses
-from stiction.contact.models.solution import ContactSolution
 from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
-from stiction.contact.problem.arrays import Array, Arrays, Whitened
+from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.drumwright import Indices, States
-from stiction.contact.solvers.lemke_rows import solve_arrays_by_lemke, solve_columns_by_lemke
+from stiction.contact.solvers.drumwright.columns import Answer
+from stiction.contact.solvers.drumwright.viscous import (
+    solve_loads,
+    solve_viscous,
+    solve_viscous_by_lemke,
+    step_drag,
+    viscous_loads,
+)
 from stiction.errors import InvalidInput
-from stiction.kernels.compile import kernel
-from stiction.kernels.dense import dot
 
 Solver = Literal["ppm", "lemke"]
-
-REFINEMENTS = 2
-"""Each wins as many digits as h mu_v T T' leaves of sixteen: two hold to 1e10."""
-
-
-@kernel
-def step_drag(dt: float, viscosity: Array, bound: Array) -> Array:
-    """(nc,) h mu_v where a contact touches, else 0 [N s per m/s]."""
-    drag = np.zeros(bound.shape[0])
-    for i in range(bound.shape[0]):
-        if bound[i] >= 0.0:
-            drag[i] = dt * viscosity[i]
-    return drag
-
-
-@kernel
-def _drag_metric(p: Whitened, drag: Array, upper: Array, last: Indices) -> Array:
-    """Factors A = I + T' drag T into upper (r, r), last (r,); returns d_0 (r,)."""
-    r = p.momentum.shape[0]
-    metric = np.eye(r)
-    pull = np.zeros(r)
-    for i in range(drag.shape[0]):
-        if drag[i] > 0.0:
-            for t in range(2):
-                for a in range(r):
-                    along = drag[i] * p.rows_tangent[i, t, a]
-                    if along != 0.0:
-                        pull[a] -= along * p.free_tangent[i, t]
-                        for b in range(r):
-                            metric[a, b] += along * p.rows_tangent[i, t, b]
-    whitening.factorize(metric, upper, last, 0.0)
-    whitening.solve(upper, last, pull)
-    return pull
-
-
-@kernel
-def _tangents(
-    p: Whitened, drag: Array, upper: Array, last: Indices, change: Array, push: Array
-) -> Array:
-    """(nc, 2) impulses -drag (q_t + T d), refined so that `push` (r,), the change by all other
-    impulses, and their own add up to d."""
-    out = np.zeros((drag.shape[0], 2))
-    lack = np.empty(p.momentum.shape[0])
-    for sweep in range(1 + REFINEMENTS):
-        lack[:] = push
-        for i in range(drag.shape[0]):
-            if drag[i] > 0.0:
-                for t in range(2):
-                    row = p.rows_tangent[i, t]
-                    if sweep == 0:
-                        out[i, t] = -drag[i] * (p.free_tangent[i, t] + dot(row, change))
-                    add(lack, out[i, t], row)
-        if sweep == REFINEMENTS:
-            break
-        # With e = push + T'f_t - d the change that the impulses bring about beyond d, impulses
-        # are off by -drag T A^-1 e from their law at the true d.
-        for a in range(lack.shape[0]):
-            lack[a] -= change[a]
-        whitening.solve(upper, last, lack)
-        for i in range(drag.shape[0]):
-            if drag[i] > 0.0:
-                for t in range(2):
-                    out[i, t] -= drag[i] * dot(p.rows_tangent[i, t], lack)
-        add(change, 1.0, lack)
-    return out
-
-
-@kernel
-def drag_columns(
-    p: Whitened, drag: Array, boxes: int
-) -> tuple[Array, Array, Array, Array, Indices]:
-    """(columns (r, m), free velocities (m,), d_0 (r,), factor of A (r, r), its envelope (r,)): the
-    frictionless problem that is left, with h mu_v = drag (nc,) and the first `boxes` box rows."""
-    r = p.momentum.shape[0]
-    upper, last = np.empty((r, r)), np.empty(r, np.int64)
-    start = _drag_metric(p, drag, upper, last)
-    nc = p.rows_normal.shape[0]
-    cols, free = whitened_columns(p, np.zeros(nc, np.int8), boxes)
-    for a in range(r):
-        add(free, start[a], cols[a])
-    whiten_columns(upper, last, cols)
-    return cols, free, start, upper, last
-
-
-@kernel
-def drag_impulses(
-    p: Whitened, drag: Array, start: Array, upper: Array, last: Indices, answer: Answer
-) -> Array:
-    """(nc, 2) impulses along tangents, of the answer to the problem that was left."""
-    r = p.momentum.shape[0]
-    change = answer.change.copy()
-    unwhiten(upper, last, change)
-    add(change, 1.0, start)
-    push = np.zeros(r)
-    for i in range(answer.equal.shape[0]):
-        add(push, answer.equal[i], p.rows_joint[i])
-    for i in range(answer.normal.shape[0]):
-        if answer.normal[i] != 0.0:
-            add(push, answer.normal[i], p.rows_normal[i])
-    for i in range(answer.box.shape[0]):
-        add(push, answer.box[i], p.rows_box[i])
-    return _tangents(p, drag, upper, last, change, push)
-
-
-@kernel
-def solve_viscous(p: Whitened, drag: Array, limits: Array, state: States) -> tuple[Answer, Array]:
-    """Impulses of a whitened problem with h mu_v = drag (nc,), and those along tangents (nc, 2)."""
-    used = used_limits(limits)
-    cols, free, start, upper, last = drag_columns(p, drag, used.shape[0])
-    speed = np.sqrt(dot(p.momentum, p.momentum))
-    answer = solve_columns(cols, free, p.rows_joint.shape[0], used, speed, state)
-    return answer, drag_impulses(p, drag, start, upper, last, answer)
-
-
-@kernel
-def viscous_loads(
-    mass: Array, velocity: Array, force: Array, normal: Array, tangent: Array, viscosity: Array,
-    normal_bias: Array, joint: Array, joint_bias: Array,
-) -> Arrays:  # fmt: skip
-    """The frictionless problem of accelerations; biases are Ndot v (nc,) and Jdot v (nj,), the rest
-    as in `Viscous.accelerations`."""
-    nc, nv = normal.shape
-    known = force.copy()
-    for i in range(nc):
-        for t in range(2):
-            row = tangent[i, t]
-            add(known, -viscosity[i] * dot(row, velocity), row)
-    none = np.zeros(nc)
-    # Over a step of one second from rest, velocities are accelerations and impulses forces.
-    return Arrays(
-        mass, np.zeros(nv), known, normal, tangent, none, none, -normal_bias,
-        joint, -joint_bias, np.zeros((0, nv)), np.zeros(0), np.zeros(0, np.int64), np.zeros(0),
-    )  # fmt: skip
 
 
 class Viscous(ContactModel):
@@ -197,10 +42,13 @@ class Viscous(ContactModel):
     solver: "ppm", Drumwright's Algorithm 1, or "lemke", which he compares it with.
     """
 
+    name: ClassVar[str] = "viscous"
     law = "viscous"
+    acts_nearby: ClassVar[bool] = True
+    solvers: ClassVar[tuple[str, ...]] = ("ppm", "lemke")
 
     def __init__(self, coefficient: float | None = None, *, solver: Solver = "ppm") -> None:
-        if solver not in ("ppm", "lemke"):
+        if solver not in self.solvers:
             raise InvalidInput("solver", f"is {solver!r}: 'ppm' or 'lemke'")
         self.solver = solver
         if coefficient is not None and not 0.0 <= coefficient < np.inf:
@@ -222,22 +70,62 @@ class Viscous(ContactModel):
             problem = _with_viscosity(problem, self.coefficient)
         return super().solve(problem, start)
 
+    @classmethod
+    def from_number(cls, number: float | None) -> Viscous:
+        """The model with that coefficient [N s/m]."""
+        if number is None:
+            raise InvalidInput("contact", "viscous needs its coefficient in N s/m: viscous:0.1")
+        return cls(number)
+
+    def with_solver(self, solver: str) -> ContactModel:
+        """The same law by another solver."""
+        if solver not in self.solvers:
+            return super().with_solver(solver)
+        return Viscous(self.coefficient, solver=cast(Solver, solver))
+
+    @property
+    def notation(self) -> str:
+        """Its name on the command line."""
+        return self.name if self.coefficient is None else f"{self.name}:{self.coefficient:g}"
+
+    def check_simulated(self) -> None:
+        """A MuJoCo model holds no viscosity: the coefficient must be the model's own."""
+        if self.coefficient is None:
+            raise InvalidInput(
+                "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
+            )
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """By the solver that compiled steps have, unless Lemke's was asked for."""
+        if self.solver == "lemke":
+            return None
+        return Compiled(Law.VISCOUS)
+
+    @property
+    def sustained(self) -> SustainedLaw:
+        """A force that is known from the velocity."""
+        return SustainedLaw(Kind.SMOOTH, self.solve_loads, float(self.coefficient or 0.0))
+
+    @property
+    def at_impact(self) -> ContactModel:
+        """A viscous force is finite, and has no time to act."""
+        return Frictionless()
+
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
-        """Impulses of a problem whose rows all hang together."""
-        arrays = problem.arrays
+        """Impulses of an island."""
+        arrays, white = problem.arrays, problem.whitened
         drag = step_drag(problem.dt, arrays.viscosity, arrays.bound)
         if self.solver == "lemke":
-            return _solve_by_lemke(problem, drag)
+            answer, tangent = solve_viscous_by_lemke(white, drag, arrays.box_limit)
+            return from_answer(problem, answer, tangent)._replace(rungs=("lemke",))
         state = start_states(problem, np.zeros(problem.nc, np.int8), start)
-        answer, tangent = solve_viscous(problem.whitened, drag, arrays.box_limit, state)
-        return to_impulses(problem, answer, tangent)
+        answer, tangent = solve_viscous(white, drag, arrays.box_limit, state)
+        return from_answer(problem, answer, tangent)
 
     def solve_loads(self, loads: Arrays) -> tuple[Array, Answer]:
         """Acceleration (nv,) and forces of `viscous_loads`, by the solver that was chosen."""
-        if self.solver == "lemke":
-            return solve_arrays_by_lemke(loads, 1.0)
-        slides = np.zeros(len(loads.normal), np.int8)
-        return solve_arrays(loads, 1.0, slides, np.empty(0, np.int8))
+        return solve_loads(loads, lemke=self.solver == "lemke")
 
     def accelerations(
         self,
@@ -288,14 +176,6 @@ class Viscous(ContactModel):
         )
         acceleration, answer = self.solve_loads(loads)
         return acceleration, answer.normal, answer.equal, answer.pivots
-
-
-def _solve_by_lemke(problem: ContactProblem, drag: Array) -> Impulses:
-    white, used = problem.whitened, used_limits(problem.arrays.box_limit)
-    cols, free, start, upper, last = drag_columns(white, drag, len(used))
-    answer = solve_columns_by_lemke(cols, free, problem.nj, used)
-    tangent = drag_impulses(white, drag, start, upper, last, answer)
-    return to_impulses(problem, answer, tangent)._replace(rungs=("lemke",))
 
 
 def _bias(name: str, rate: ArrayLike | None, rows: int, velocity: Array) -> Array:

@@ -6,14 +6,33 @@ box rows with that contact as their parent.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from stiction.contact.models.solution import ContactSolution
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.problem import ContactProblem
+
+
+class Impulses(Protocol):
+    """Impulses of a problem by kind; shapes as in `ContactSolution`."""
+
+    @property
+    def normal(self) -> Array:
+        """(nc,)."""
+
+    @property
+    def tangent(self) -> Array:
+        """(nc, 2)."""
+
+    @property
+    def joint(self) -> Array:
+        """(nj,)."""
+
+    @property
+    def box(self) -> Array:
+        """(nb,)."""
 
 
 def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
@@ -76,7 +95,7 @@ def box_rows(head: np.ndarray) -> list[tuple[int, int]]:
     return found
 
 
-def put_solution(b: Blocks, count: int, solution: ContactSolution, f: Array) -> None:
+def put_solution(b: Blocks, count: int, solution: Impulses, f: Array) -> None:
     """Writes the impulses of a solution of `to_problem` into f (count, ROWS)."""
     head = b.head[:count]
     f[:count] = 0.0

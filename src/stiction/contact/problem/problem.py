@@ -24,11 +24,11 @@ from typing import Any, NoReturn, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stiction.contact.certificate.scales import measure, measure_delassus
 from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Scales, Whitened
 from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
+from stiction.contact.problem.scales import measure, measure_delassus
 from stiction.errors import InvalidInput, real_numbers
 
 T = TypeVar("T")

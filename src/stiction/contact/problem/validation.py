@@ -172,3 +172,16 @@ def _require(name: str, array: Array, allowed: NDArray[np.bool_], reason: str) -
         index = tuple(int(i) for i in wrong[0])
         text = reason.format(value=array[index])
         raise InvalidInput(name, text, array.shape or None, index or None)
+
+
+def refuse_tied_rows(box_contact: NDArray[np.int64], box_friction: Array, who: str) -> None:
+    """Raises InvalidInput if a box row's limit grows with a normal impulse: `who` has no torsional
+    or rolling friction."""
+    tied = np.flatnonzero((box_contact >= 0) & (box_friction > 0.0))
+    if tied.size:
+        row = int(tied[0])
+        reason = (
+            f"is {box_contact[row]}: {who} has no torsional or rolling friction; "
+            "use Coulomb, or leave box_friction out"
+        )
+        raise InvalidInput("box_contact", reason, box_contact.shape, (row,))

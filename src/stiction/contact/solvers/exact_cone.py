@@ -1,7 +1,7 @@
 """From a problem's arrays to a graded answer in one compiled call: the first rungs of `Coulomb`.
 
 Whitening, scaling, the path, Newton's method, the way back and the certificate run without
-returning to Python. What does not pass here is left to the ladder in `coulomb.py`.
+returning to Python. What does not pass here is left to the other rungs of `models/coulomb.py`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.grading import Law, Table, grade
-from stiction.contact.certificate.scales import measure
-from stiction.contact.models.solution import STILL, Mode
+from stiction.contact.certificate.modes import STILL, Mode
 from stiction.contact.problem.arrays import Array, Arrays, Scales, Whitened
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
+from stiction.contact.problem.scales import measure
 from stiction.contact.problem.whitening import (
     divide,
     factorize,
@@ -62,6 +62,12 @@ class Outcome(NamedTuple):
     pivots: int
     steps: int
     rounds: int
+
+
+@kernel
+def pivot_limit(contacts, units):
+    """Pivots after which a path is given up; it takes one or two per contact and unit."""
+    return 100 + 20 * (contacts + units)
 
 
 @kernel
@@ -156,7 +162,7 @@ def solve_arrays(
     theta = np.zeros(n)
     phi = np.zeros((units, 2))
     turn = np.zeros(units)
-    limit = 100 + 20 * (n + units)
+    limit = pivot_limit(n, units)
     if warm:
         theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
     if facets == 0:

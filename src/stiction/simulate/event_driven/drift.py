@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.models.description import Kind
 from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Held, Moved, State
 from stiction.simulate.event_driven.snapping import NEAR
-from stiction.simulate.event_driven.sustained import Kind
 from stiction.simulate.event_driven.trajectories import Motion
 
 Array = NDArray[np.float64]

@@ -41,9 +41,9 @@ from stiction.bridge import validation
 from stiction.bridge.names import body_of, name_of
 from stiction.bridge.own_model import OwnModel
 from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.models.viscous import Viscous
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven import drift
@@ -52,13 +52,11 @@ from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART, judge
 from stiction.simulate.event_driven.impact import (
     Hypothesis,
-    impact_model,
     impact_problem,
     solve_impact,
 )
 from stiction.simulate.event_driven.impact_time import NOTHING, Verdict, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
-from stiction.simulate.event_driven.sustained import Kind
 from stiction.simulate.event_driven.trajectories import ACCEPT, Motion
 from stiction.simulate.report import Report
 
@@ -122,12 +120,9 @@ class EventEngine:
     """
 
     def __init__(self, model: mujoco.MjModel, contact: ContactModel, stepper: EventDriven) -> None:
-        if isinstance(contact, Viscous) and contact.coefficient is None:
-            raise InvalidInput(
-                "contact", "is Viscous() without a coefficient: a MuJoCo model holds no viscosity"
-            )
+        contact.check_simulated()
         self.contact, self.stepper = contact, stepper
-        self._impacts = impact_model(contact)
+        self._impacts = contact.at_impact
         self._own = OwnModel(model)
         self._configure()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from stiction.contact.models.description import Kind
 from stiction.simulate.event_driven.held_rows import held_spins
 from stiction.simulate.event_driven.impact_time import NOTHING, Verdict
 from stiction.simulate.event_driven.phases import Moved, Phase
-from stiction.simulate.event_driven.sustained import Kind
 from stiction.simulate.event_driven.trajectories import Motion
 
 PART = 0.5

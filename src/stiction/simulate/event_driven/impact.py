@@ -20,10 +20,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.models.frictionless import Frictionless
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.models.viscous import Viscous
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
@@ -45,15 +44,10 @@ GAIN = 1e-10
 """Relative rise of the kinetic energy that is rounding of a solve that passed its certificate."""
 
 
-def impact_model(contact: ContactModel) -> ContactModel:
-    """The model that solves impacts: viscous friction vanishes in them."""
-    return Frictionless() if isinstance(contact, Viscous) else contact
-
-
 def tangents_for(model: ContactModel, seen: Snapshot, contacts: Indices) -> Array:
     """(n, 2, nv) tangents of those contacts, as the model takes them."""
     tangent = seen.tangent[contacts]
-    if model.law == "no-slip":
+    if model.sustained.kind is Kind.HOLD:
         return snap_tangents(seen.mass, seen.joint, tangent, seen.friction[contacts], NEAR)
     return tangent
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.grading import Entry, Law
-from stiction.contact.models.solution import Mode
+from stiction.contact.certificate.modes import Mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
 from stiction.simulate.report import Report

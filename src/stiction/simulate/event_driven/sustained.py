@@ -24,8 +24,6 @@ what the rows can agree on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum, auto
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +31,14 @@ from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Entry, Law, grade
-from stiction.contact.certificate.scales import measure
-from stiction.contact.models.baraff import ATTEMPTS, ROUNDS, Baraff
-from stiction.contact.models.frictionless import Answer, Frictionless
-from stiction.contact.models.model import ContactModel
-from stiction.contact.models.viscous import Viscous
+from stiction.contact.models.baraff import Baraff
+from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Scales, Whitened
 from stiction.contact.problem.cones import Cones, build_cones, to_impulses
+from stiction.contact.problem.scales import measure
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
 from stiction.status import Code
@@ -49,24 +46,6 @@ from stiction.status import Code
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-class Kind(Enum):
-    """How friction is treated."""
-
-    SMOOTH = auto()
-    HOLD = auto()
-    DRY = auto()
-
-
-class Friction(NamedTuple):
-    """The contact model at the acceleration level."""
-
-    kind: Kind
-    viscosity: float  # [N s/m]
-    solve: Callable[[Arrays], tuple[Array, Answer]]  # accelerations, without dry friction
-    static: Array | None  # coefficients in the place of the model's
-    dynamic: Array | None
 
 
 class Loads(NamedTuple):
@@ -102,25 +81,7 @@ class Forces(NamedTuple):
     steps: int
 
 
-def friction_of(contact: ContactModel) -> Friction:
-    """How a contact model is treated at the acceleration level."""
-    plain = Viscous(0.0).solve_loads
-    if isinstance(contact, Viscous):
-        return Friction(
-            Kind.SMOOTH, float(contact.coefficient or 0.0), contact.solve_loads, None, None
-        )
-    if isinstance(contact, Frictionless):
-        return Friction(Kind.SMOOTH, 0.0, plain, None, None)
-    if contact.law == "no-slip":
-        return Friction(Kind.HOLD, 0.0, plain, None, None)
-    if isinstance(contact, Baraff):
-        static = None if contact.static is None else np.asarray(contact.static, np.float64)
-        dynamic = None if contact.dynamic is None else np.asarray(contact.dynamic, np.float64)
-        return Friction(Kind.DRY, 0.0, plain, static, dynamic)
-    return Friction(Kind.DRY, 0.0, plain, None, None)
-
-
-def solve_sustained(law: Friction, loads: Loads) -> tuple[Forces, Arrays] | None:
+def solve_sustained(law: SustainedLaw, loads: Loads) -> tuple[Forces, Arrays] | None:
     """Forces and the arrays of the problem they solve, of which velocities are accelerations;
     None where no finite force was found (Painleve), or rows contradict each other."""
     arrays = _arrays(law, loads)
@@ -134,7 +95,7 @@ def solve_sustained(law: Friction, loads: Loads) -> tuple[Forces, Arrays] | None
     return found, arrays
 
 
-def _arrays(law: Friction, loads: Loads) -> Arrays:
+def _arrays(law: SustainedLaw, loads: Loads) -> Arrays:
     nv, nh = len(loads.velocity), len(loads.normal)
     force, friction = loads.force, loads.friction
     if law.kind is Kind.DRY:
@@ -160,7 +121,7 @@ def _arrays(law: Friction, loads: Loads) -> Arrays:
     )  # fmt: skip
 
 
-def _pivot(law: Friction, loads: Loads, arrays: Arrays) -> Forces | None:
+def _pivot(law: SustainedLaw, loads: Loads, arrays: Arrays) -> Forces | None:
     """By Drumwright's algorithm, or Lemke's."""
     nh, ne = len(loads.normal), len(loads.joint)
     acceleration, answer = law.solve(arrays)
@@ -263,7 +224,9 @@ def _forces(loads: Loads, arrays: Arrays) -> Forces | None:
     )  # fmt: skip
 
 
-def certify_sustained(law: Friction, loads: Loads, arrays: Arrays, forces: Forces) -> Certificate:
+def certify_sustained(
+    law: SustainedLaw, loads: Loads, arrays: Arrays, forces: Forces
+) -> Certificate:
     """The certificate of forces that last: velocities are accelerations, impulses forces.
 
     Of Coulomb's law complementarity and friction are graded here, since the direction of dynamic

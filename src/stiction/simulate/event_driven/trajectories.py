@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.shared_points import hold_once
+from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.models.solution import ContactSolution
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import (
     Snapshot,
@@ -30,10 +31,8 @@ from stiction.simulate.event_driven.impact import tangents_for
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.sustained import (
-    Kind,
     Loads,
     certify_sustained,
-    friction_of,
     solve_sustained,
 )
 
@@ -87,7 +86,7 @@ class Motion:
     ) -> None:
         self.model, self.contact, self.dt, self.tolerance = model, contact, dt, tolerance
         self._check = check
-        self.law = friction_of(contact)
+        self.law = contact.sustained
         self.still = STILL * tolerance / dt
         self.survey = Surveyor(model, dt, tolerance)
         self.shown: Snapshot | None = None

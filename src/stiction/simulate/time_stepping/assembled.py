@@ -33,8 +33,8 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate.block_grading import grade_blocks
 from stiction.contact.certificate.certificate import LAWS, Certificate, certify, from_table
 from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.model import ContactModel, grade_status
-from stiction.contact.models.solution import ContactSolution
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import (
     box_rows,

@@ -12,7 +12,6 @@ import numpy as np
 from stiction.bridge.clock import ticks
 from stiction.contact.certificate.block_grading import grade_blocks
 from stiction.contact.certificate.grading import Law
-from stiction.contact.models.baraff import ATTEMPTS, ROUNDS
 from stiction.contact.problem.blocks import add_impulses, row_velocities
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.solvers.baraff.blocks import (
@@ -23,6 +22,7 @@ from stiction.contact.solvers.baraff.blocks import (
     read_impulses,
 )
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
 from stiction.kernels.compile import kernel
 from stiction.kernels.envelope import solve_symmetric
 from stiction.simulate.time_stepping.loop import settle

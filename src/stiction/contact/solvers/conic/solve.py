@@ -52,13 +52,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import certify
-from stiction.contact.models.model import refuse_tied_rows
-from stiction.contact.models.solution import ContactSolution
-from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
-from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
+from stiction.contact.problem.validation import refuse_tied_rows
+from stiction.contact.solvers.attempt import Attempt, Options
 from stiction.contact.solvers.conic.modes import polish, settle
 from stiction.contact.solvers.conic.path import Blocks, Path, Try, blocks_of
-from stiction.status import Status
+from stiction.status import Code
 
 Array = NDArray[np.float64]
 Answer = tuple[Array, Array, Array, Array]
@@ -94,13 +93,13 @@ PROXIMAL = 25
 """Proximal steps from the end of a path."""
 
 
-class Scaled:
+class Blocked:
     """A problem in blocks, and the way back from their impulses to the problem's own."""
 
-    def __init__(self, problem: ContactProblem) -> None:
+    def __init__(self, scaled: ScaledProblem) -> None:
+        problem = scaled.problem
         arrays = problem.arrays
-        self.problem = problem
-        self.cones, self.joints = build_cones(problem.whitened, arrays)
+        self.problem, self.cones, self._scaled = problem, scaled.cones, scaled
         self.blocks = blocks_of(self.cones)
         self.boxes = np.flatnonzero(arrays.box_limit > 0.0)
         self.rough = self.blocks.unit >= 0
@@ -114,13 +113,13 @@ class Scaled:
 
     def impulses(self, f: Array) -> Answer:
         """Normal (nc,), tangent (nc, 2), joint (nj,) and box (nb,) impulses [N s] for f (m, 3)."""
-        p, phi = self.problem, f[self.rough, 1:]
-        theta = f[: p.nc, 0] / self.blocks.steep[: p.nc]
-        return to_impulses(p.whitened, self.cones, self.joints, theta, phi)
+        nc = self.problem.nc
+        theta = f[:nc, 0] / self.blocks.steep[:nc]
+        return self._scaled.unscale(ScaledImpulses(theta, f[self.rough, 1:]))
 
-    def blocked(self, start: ContactSolution) -> Array:
-        """Impulses f (m, 3) of an earlier solution."""
-        theta, phi = from_impulses(self.cones, start.normal, start.tangent, start.box)
+    def from_scaled(self, start: ScaledImpulses) -> Array:
+        """Impulses f (m, 3) of an earlier answer."""
+        theta, phi = start
         f = np.zeros(self.blocks.free.shape)
         f[: len(theta), 0] = theta * self.blocks.steep[: len(theta)]
         f[self.rough, 1:] = phi
@@ -143,10 +142,10 @@ class Scaled:
 class Best:
     """The best answer so far, by its certificate."""
 
-    def __init__(self, scaled: Scaled) -> None:
-        self.scaled = scaled
-        problem = scaled.problem
-        self.answer: Answer = scaled.impulses(np.zeros(scaled.blocks.free.shape))
+    def __init__(self, blocked: Blocked) -> None:
+        self.blocked = blocked
+        problem = blocked.problem
+        self.answer: Answer = blocked.impulses(np.zeros(blocked.blocks.free.shape))
         self.certificate = certify(problem, problem.velocity_from(*self.answer), *self.answer)
         self.last = self.certificate.worst
         self.steps = 0
@@ -158,8 +157,8 @@ class Best:
 
     def take(self, f: Array) -> bool:
         """Keeps f (m, 3) if it is better; whether the best answer passes."""
-        answer = self.scaled.impulses(f)
-        problem = self.scaled.problem
+        answer = self.blocked.impulses(f)
+        problem = self.blocked.problem
         certificate = certify(problem, problem.velocity_from(*answer), *answer)
         self.last = certificate.worst
         if self.last < self.certificate.worst:
@@ -168,44 +167,51 @@ class Best:
 
     def improve(self, f: Array) -> bool:
         """Polishes f, correcting the model's velocities; whether an answer passes now."""
-        blocks = self.scaled.blocks
+        blocks = self.blocked.blocks
         before = np.inf
         for _ in range(ROUNDS):
-            f, count = polish(blocks, f, self.scaled.weight)
+            f, count = polish(blocks, f, self.blocked.weight)
             self.steps += count
             if self.take(f) or not self.last < min(0.5 * before, NEAR):
                 break
             before = self.last
-            blocks = self.scaled.corrected(f)
+            blocks = self.blocked.corrected(f)
         return self.passed
 
 
-def solve_conic(
-    problem: ContactProblem, start: ContactSolution | None = None
-) -> tuple[Array, Array, Array, Array, int, Status]:
-    """Impulses (normal, tangent, joint, box) of a problem under Coulomb's law with the circular
-    cone, the steps taken, and SOLVED or ERROR by the certificate.
+def solve_by_cones(
+    problem: ScaledProblem, start: ScaledImpulses | None, options: Options
+) -> Attempt:
+    """Impulses under Coulomb's law with the circular cone; SOLVED or ERROR by the certificate.
 
-    start: an earlier solution; it is tried as it is, then Newton's method from its modes.
+    start: an earlier answer; it is tried as it is, then Newton's method from its modes.
     """
-    refuse_tied_rows(problem, "the conic solver")
-    scaled = Scaled(problem)
-    best = Best(scaled)
+    best = _find(problem, start)
+    normal, tangent, _, box = best.answer
+    code = Code.SOLVED if best.passed else Code.ERROR
+    return Attempt(problem.scale(normal, tangent, box), code, best.steps)
+
+
+def _find(problem: ScaledProblem, start: ScaledImpulses | None) -> Best:
+    posed = problem.problem
+    refuse_tied_rows(posed.box_contact, posed.box_friction, "the conic solver")
+    blocked = Blocked(problem)
+    best = Best(blocked)
     # Paths that run off overflow before they are given up.
     with np.errstate(over="ignore", invalid="ignore"):
         found = best.passed
         if start is not None and not found:
-            f = scaled.blocked(start)
+            f = blocked.from_scaled(start)
             found = best.take(f) or best.improve(f)
-        tries = TRIES if scaled.blocks.rows.size else ()
+        tries = TRIES if blocked.blocks.rows.size else ()
         for how in tries:
-            found = found or _follow(scaled, how, best)
-    return *best.answer, best.steps, Status.SOLVED if best.passed else Status.ERROR
+            found = found or _follow(blocked, how, best)
+    return best
 
 
-def _follow(scaled: Scaled, how: Try, best: Best) -> bool:
+def _follow(blocked: Blocked, how: Try, best: Best) -> bool:
     """Follows one path, trying its modes at each level; whether an answer passes."""
-    path = Path(scaled.blocks, how)
+    path = Path(blocked.blocks, how)
     levels = list(LEVELS)
     for _ in range(STEPS):
         going = path.step()
@@ -216,14 +222,14 @@ def _follow(scaled: Scaled, how: Try, best: Best) -> bool:
                 return True
         if not going or not levels:
             break
-    return _approach(scaled, path.impulses(), best)
+    return _approach(blocked, path.impulses(), best)
 
 
-def _approach(scaled: Scaled, f: Array, best: Best) -> bool:
+def _approach(blocked: Blocked, f: Array, best: Best) -> bool:
     """Proximal steps from f, as stiff as they succeed; whether an answer passes."""
     stiffness = SOFT
     for _ in range(PROXIMAL):
-        moved, count = settle(scaled.blocks, f, stiffness)
+        moved, count = settle(blocked.blocks, f, stiffness)
         best.steps += count
         if moved is None:
             stiffness *= 0.1

@@ -1,9 +1,9 @@
-"""The problems of `frictionless.py` by Lemke's method: what Drumwright compares his algorithm with.
+"""The problems of `columns.py` by Lemke's method: what Drumwright compares his algorithm with.
 
     w = A'A z + c,   0 <= z  _|_  w >= 0     (joints: z free, w = 0; boxes: z bounded)
 
 A holds the rows in coordinates of unit mass as columns, c the free velocities along them. Here the
-matrix of the order of all rows is formed, which `drumwright.py` never does.
+matrix of the order of all rows is formed, which `pivoting.py` never does.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from stiction import lcp
-from stiction.contact.models.frictionless import Answer, arrays_columns, unwhiten
 from stiction.contact.problem.arrays import Array, Arrays
-from stiction.contact.solvers.drumwright import PIVOTED
+from stiction.contact.solvers.drumwright.columns import Answer, arrays_columns, unwhiten
+from stiction.contact.solvers.drumwright.pivoting import PIVOTED
 from stiction.status import Code, Status
 
 
 def solve_columns_by_lemke(cols: Array, free: Array, equal: int, limits: Array) -> Answer:
-    """As `frictionless.solve_columns`; cols (r, m) and free (m,) are left as they are."""
+    """As `columns.solve_columns`; cols (r, m) and free (m,) are left as they are."""
     boxes = cols.shape[1] - len(limits)
     matrix = cols.T @ cols
     if equal or len(limits):
@@ -34,7 +34,7 @@ def solve_columns_by_lemke(cols: Array, free: Array, equal: int, limits: Array) 
 
 
 def solve_arrays_by_lemke(arrays: Arrays, dt: float) -> tuple[Array, Answer]:
-    """As `frictionless.solve_arrays`, without contacts that stick."""
+    """As `columns.solve_arrays`, without contacts that stick."""
     slides = np.zeros(len(arrays.normal), np.int8)
     velocity, cols, free, limits, upper, last = arrays_columns(arrays, dt, slides)
     answer = solve_columns_by_lemke(cols, free, len(arrays.joint), limits)

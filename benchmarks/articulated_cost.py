@@ -16,7 +16,7 @@ ways are small dense loops on one core.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -73,17 +73,3 @@ def _entries_of_path(model: mujoco.MjModel) -> Array:
         own = model.M_rownnz[first : first + count].sum() if count else 0
         entries[body] = entries[model.body_parentid[body]] + own
     return entries
-
-
-def cheaper(
-    model: mujoco.MjModel, handles: Sequence[int | str], *, factored: bool = True
-) -> Literal["assembly", "factorized"]:
-    """The way that should cost less for these bodies, by the times measured for both.
-
-    factored: whether MuJoCo has factorized the mass matrix anyway, as mj_forward does.
-    """
-    counts = work(model, handles)
-    other = counts.factorized @ FACTORIZED
-    if not factored:
-        other += counts.factorization @ FACTORIZATION
-    return "assembly" if counts.assembly @ ASSEMBLY < other else "factorized"

@@ -1,33 +1,18 @@
-"""`ContactSolution`: what every contact model returns."""
+"""`ContactSolution`: what every contact model returns, graded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.modes import Mode
 from stiction.contact.problem.islands import Island
 from stiction.status import Status
 
 Array = NDArray[np.float64]
-
-
-STILL = 1e-9
-"""Slip relative to the problem's own speeds below which a pressed contact sticks."""
-
-
-class Mode(IntEnum):
-    """What a contact does during the step."""
-
-    SEPARATE = 0
-    """No impulse."""
-    STICK = 1
-    """Pressed, and not sliding; also any pressed contact without friction."""
-    SLIDE = 2
-    """Pressed, sliding, friction at the edge of its cone."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -51,7 +36,7 @@ class ContactSolution:
     pivots: int
     """Exchanges of active and inactive rows, over all rungs."""
     rungs: tuple[str, ...]
-    """Names of the ways tried, in order; the last one answered."""
+    """Names of the ways tried, in order, but for the one that answered, which is the last."""
     certificate: Certificate
     """Violation of every law, from the problem's own arrays."""
     seconds: float

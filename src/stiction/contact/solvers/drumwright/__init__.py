@@ -1,0 +1,1 @@
+"""Drumwright's algorithms: normals by principal pivoting, rows that must hold, viscous drag."""

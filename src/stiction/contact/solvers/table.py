@@ -1,0 +1,28 @@
+"""The solvers of a scaled contact problem by name; all take and return the same (`attempt.py`).
+
+newton, reduced, structural, standard, search   Coulomb's law (`coulomb.py`)
+conic        Coulomb's law on the circular cone, by an interior point (`conic`)
+driving      Coulomb's law on the circular cone, by Baraff's method (`baraff`)
+lagrangian   least kinetic energy over the circular cone (`shell`)
+cuts         least kinetic energy over the cone of a polygon (`shell`)
+"""
+
+from __future__ import annotations
+
+from stiction.contact.solvers import coulomb
+from stiction.contact.solvers.attempt import Solver
+from stiction.contact.solvers.baraff.solve import solve_by_driving
+from stiction.contact.solvers.conic.solve import solve_by_cones
+from stiction.contact.solvers.shell.solve import solve_by_cuts, solve_by_lagrangian
+
+SOLVERS: dict[str, Solver] = {
+    "newton": coulomb.solve_newton,
+    "reduced": coulomb.solve_reduced,
+    "structural": coulomb.solve_structural,
+    "standard": coulomb.solve_standard,
+    "search": coulomb.solve_search,
+    "conic": solve_by_cones,
+    "driving": solve_by_driving,
+    "lagrangian": solve_by_lagrangian,
+    "cuts": solve_by_cuts,
+}
