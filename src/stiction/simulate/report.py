@@ -79,7 +79,7 @@ class Report:
         self.pivots = pivots
         """Iterations of Newton's method; pivots where a pivoting solver answered."""
         self.rungs = rungs
-        """Names of the ways tried, in order; the last one answered."""
+        """Names of the ways tried, in order, but for the one that answered, which is the last."""
         self._figure, self._verdict, self._record = figure, verdict, record
         self._elapsed, self._ticks, self._dt = elapsed, ticks, dt
 
