@@ -10,6 +10,5 @@ from stiction.articulated.interface import accelerations, inverse_inertia
 __all__ = ["accelerations", "inverse_inertia"]
 
 
-
 def __dir__() -> list[str]:
     return __all__
