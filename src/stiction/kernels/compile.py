@@ -1,4 +1,4 @@
-"""`kernel` and `leaf`, the one way to Numba."""
+"""`kernel`, `leaf` and `stage`, the one way to Numba."""
 
 import threading
 from collections.abc import Callable
@@ -35,10 +35,19 @@ def leaf(function: F) -> F:
     return _compiled(function, inlined=True)
 
 
-def _compiled(function: F, *, inlined: bool) -> F:
-    compiled: Any = numba.njit(nogil=True, fastmath=False, forceinline=inlined, **_OPTIONS)(
-        function
-    )
+def stage(function: F) -> F:
+    """A part of one `kernel` that works on the arrays of a NamedTuple, allocates nothing and
+    returns numbers only; its caller takes it in whole.
+
+    Without reference counts (`_nrt`): each array read from a tuple would cost two atomic ones, and
+    a pivot reads a hundred. The caller holds the arrays all the while.
+    """
+    return _compiled(function, inlined=True, counted=False)
+
+
+def _compiled(function: F, *, inlined: bool, counted: bool = True) -> F:
+    options = _OPTIONS if counted else {**_OPTIONS, "_nrt": False}
+    compiled: Any = numba.njit(nogil=True, fastmath=False, forceinline=inlined, **options)(function)
     directory = cache_directory()
     if compiled is function or directory is None:  # NUMBA_DISABLE_JIT gives the function back
         return compiled
