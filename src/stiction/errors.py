@@ -6,15 +6,17 @@ input that cannot be a problem, and for a simulation that cannot go on.
 The arguments stay in `args`, which is what lets an exception cross to another process.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Real
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from stiction.status import Status
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class StictionError(Exception):
@@ -81,6 +83,8 @@ def unknown(word: str, known: Iterable[str]) -> str:
 def real_numbers(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of real numbers, of whatever shape and precision; InvalidInput with
     `name` for anything else: text, complex numbers, ragged lists, masked entries, objects."""
+    import numpy as np  # here, so that `stiction --help` does not wait for it
+
     if np.ma.is_masked(value):
         raise InvalidInput(name, "has masked entries: every entry must be a number")
     try:
