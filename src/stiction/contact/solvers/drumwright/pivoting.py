@@ -60,7 +60,7 @@ INDEPENDENT = 1e-9
 """Remainder of a unit row, after projection, above which it is independent. Taking a row with
 less for dependent errs by that much of the speeds, which is within the certificate's 1e-8."""
 
-FALSE = 10.0
+ROUNDING_MARGIN = 10.0
 """Times its own possible error that a remainder must exceed as well. A dependent row leaves 1e-15,
 but more where the basis is what little remained of other rows: 1e-9 after two that left 1e-3."""
 
@@ -150,7 +150,7 @@ def _project(basis: Array, work: Array, k: int, cols: Array, i: int) -> float:
         error += abs(work[HALF, s]) * work[ERROR, s]
     work[ERROR, k] = error
     length = np.sqrt(size)
-    return length if k < r and length > max(INDEPENDENT, FALSE * error) else 0.0
+    return length if k < r and length > max(INDEPENDENT, ROUNDING_MARGIN * error) else 0.0
 
 
 @kernel
@@ -464,7 +464,7 @@ def _drive_row(
         w = c[d]
         for a in range(r):
             w += cols[a, d] * u[a]
-        if not free and abs(w) <= FALSE * work[ERROR, k] * scale:
+        if not free and abs(w) <= ROUNDING_MARGIN * work[ERROR, k] * scale:
             return False, k, pivots
         arrives = max(-sign * w, 0.0) / (length * length) if free else np.inf
         bound = hi[d] - z[d] if sign > 0.0 else z[d] - lo[d]
