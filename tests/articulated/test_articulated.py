@@ -582,3 +582,16 @@ def test_wrong_wrenches_are_named(wrenches, message):
 def test_data_of_another_model_are_refused():
     with pytest.raises(InvalidInput, match="another model"):
         articulated.inverse_inertia(chain(3), state(chain(2)), [1])
+    one, other = (
+        mujoco.MjModel.from_xml_string(
+            "<mujoco><worldbody><body><joint/><geom size='.1'/>"
+            f"{'<site/>' * sites}</body></worldbody></mujoco>"
+        )
+        for sites in (0, 3)
+    )
+    with pytest.raises(InvalidInput, match="another model"):
+        articulated.accelerations(one, state(other))
+    with pytest.raises(InvalidInput, match=r"data.*MjData"):
+        articulated.accelerations(one, None)
+    with pytest.raises(InvalidInput, match=r"model.*MjModel"):
+        articulated.inverse_inertia("model.xml", state(one), [1])

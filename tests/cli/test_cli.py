@@ -176,3 +176,49 @@ def test_ctrl_c_in_a_process_of_its_own_keeps_the_results(tmp_path):
     assert "stopped by Ctrl-C" in out
     assert len(Trajectory.load(tmp_path / "out" / "trajectory.npz")) > 1
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+@pytest.mark.parametrize("out", ["taken", "taken/below", "/dev/null/x"])
+def test_an_out_that_cannot_be_written_to_is_named_before_anything_runs(
+    command, out, tmp_path, capsys
+):
+    (tmp_path / "taken").write_text("mine", encoding="utf-8")
+    assert cli.main([command, "pinch", "--out", out]) == 2
+    assert_one_line(capsys, "--out")
+    assert (tmp_path / "taken").read_text(encoding="utf-8") == "mine"
+
+
+def assert_one_line(capsys, said):
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("stiction: ")
+    assert said in told.err
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "diagnose"])
+@pytest.mark.parametrize("name", ["robots", "robot.xml"])
+def test_a_directory_for_a_scene_is_named(command, name, tmp_path, capsys):
+    (tmp_path / name).mkdir()
+    assert cli.main([command, name]) == 2
+    assert_one_line(capsys, "is a directory")
+
+
+@pytest.mark.parametrize("value", ["1e300", "nan", "inf", "-inf"])
+@pytest.mark.parametrize("command", ["run", "diagnose"])
+def test_an_option_beyond_use_ends_with_a_sentence(command, value, capfd):
+    code = cli.main([command, "pinch", "--set", f"force={value}"])
+    told = capfd.readouterr()
+    assert code in (1, 2)
+    assert "Traceback" not in told.out + told.err
+    assert "diverges" in told.out + told.err or "stiction: " in told.err
+
+
+def test_ctrl_c_in_bench_is_one_line():
+    with terminal.start("bench") as process:
+        time.sleep(2.0)
+        os.kill(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert told.strip().splitlines() == ["stiction: stopped"]

@@ -1,4 +1,5 @@
 import re
+from contextlib import suppress
 
 import mujoco
 import numpy as np
@@ -130,6 +131,62 @@ def test_what_is_no_trajectory_is_refused(tmp_path):
     for name, reason in (("a", "no trajectory"), ("b", "without format"), ("c", "no such file")):
         with pytest.raises(stiction.InvalidInput, match=reason):
             Trajectory.load(tmp_path / f"{name}.npz")
+
+
+def test_a_damaged_trajectory_is_refused_by_name_or_whole(fall, tmp_path):
+    path = fall.trajectory.save(tmp_path / "t.npz")
+    good = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = tmp_path / "damaged.npz"
+    for trial in range(300):
+        bad = bytearray(good)
+        if trial % 3 == 0:
+            bad = bad[: rng.integers(len(good))]
+        else:
+            for _ in range(rng.integers(1, 20)):
+                bad[rng.integers(len(bad))] = rng.integers(256)
+        damaged.write_bytes(bad)
+        with suppress(stiction.InvalidInput):
+            Trajectory.load(damaged).model()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("qpos", np.zeros((3, 7)), "qpos"),
+        ("qvel", np.zeros(5), "qvel"),
+        ("qpos", np.array(["a", "b"]), "qpos"),
+        ("mocap_pos", np.zeros((1, 0, 4)), "mocap_pos"),
+        ("time", np.zeros(0), "time"),
+        ("timestep", np.array(-1.0), "timestep"),
+        ("timestep", np.array("long"), "timestep"),
+        ("timestep", np.zeros(2), "timestep"),
+        ("format", np.zeros(2), "format"),
+        ("xml", np.array("<mujoco"), "does not compile"),
+        ("act", None, "without act"),
+    ],
+    ids=str,
+)
+def test_a_trajectory_whose_arrays_do_not_fit_is_refused_by_their_name(
+    name, value, said, fall, tmp_path
+):
+    path = fall.trajectory.save(tmp_path / "t.npz")
+    with np.load(path) as file:
+        content = {key: file[key] for key in file.files}
+    content[name] = value
+    np.savez(path, **{key: array for key, array in content.items() if array is not None})
+    with pytest.raises(stiction.InvalidInput, match=said):
+        Trajectory.load(path).model()
+
+
+def test_a_sample_that_is_not_a_number_is_named(fall, tmp_path):
+    path = fall.trajectory.save(tmp_path / "t.npz")
+    with np.load(path) as file:
+        content = {key: file[key] for key in file.files}
+    content["qvel"][2, 1] = np.nan
+    np.savez(path, **content)
+    with pytest.raises(stiction.InvalidInput, match=r"qvel\[2, 1\]"):
+        Trajectory.load(path)
 
 
 def test_ctrl_c_keeps_what_was_done():

@@ -1,5 +1,9 @@
 """What the simulator refuses, by name."""
 
+import copy
+import pickle
+
+import mujoco
 import numpy as np
 import pytest
 from mjcf import BOX, load
@@ -148,7 +152,74 @@ def test_data_of_another_model_is_refused():
         stiction.Simulator("model.xml")
 
 
-@pytest.mark.parametrize("nstep", [0, -1, 1.5])
+MANY_GEOMS = BOX.replace("</body>", '<geom size=".1"/>' * 400 + "</body>")
+
+
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+def test_data_of_another_model_with_as_many_joints_and_bodies_is_refused(stepper):
+    model, _ = load(MANY_GEOMS)
+    _, other = load(BOX)
+    sim = stiction.Simulator(model, stepper=stepper)
+    for data in (other, pickle.loads(pickle.dumps(other))):  # without a signature then
+        with pytest.raises(InvalidInput, match="another model"):
+            sim.step(data)
+        with pytest.raises(InvalidInput, match="another model"):
+            stiction.step(model, data)
+        with pytest.raises(InvalidInput, match="another model"):
+            stiction.step(pickle.loads(pickle.dumps(model)), data)
+
+
+def test_data_of_a_copy_of_the_model_and_of_an_edited_one_is_taken():
+    model, data = load(BOX)
+    sim = stiction.Simulator(model)
+    sim.step(data)
+    sim.step(mujoco.MjData(copy.copy(model)))
+    sim.step(pickle.loads(pickle.dumps(data)))
+    model.geom_size[1] = 0.2
+    sim.refresh()
+    sim.step(mujoco.MjData(model))
+    stiction.Simulator(pickle.loads(pickle.dumps(model))).step(data)
+
+
+EDITS = [
+    ("geom_type", 1, -5, "geom 'cube'"),
+    ("geom_type", 1, 105, "geom 'cube'"),
+    ("geom_type", 1, 7, "geom_dataid.*geom 'cube'"),
+    ("geom_condim", 1, 0, "geom 'cube'"),
+    ("geom_condim", 1, 7, "geom 'cube'"),
+    ("geom_size", 1, np.nan, "geom 'cube'"),
+    ("geom_size", 1, -0.1, "geom 'cube'"),
+    ("geom_size", 1, 0.0, "geom 'cube'"),
+    ("geom_bodyid", 1, 50, "geom_bodyid"),
+    ("geom_pos", 1, np.inf, "geom 'cube'"),
+    ("body_parentid", 1, 50, "body_parentid"),
+    ("body_parentid", 1, 2, "body_parentid"),
+    ("body_pos", 2, np.nan, "body 'arm'"),
+    ("body_dofnum", 1, 60, "body_dofadr"),
+    ("jnt_type", 1, 9, "joint 'hinge'"),
+    ("jnt_type", 1, 0, "jnt_qposadr"),
+    ("jnt_axis", 1, np.nan, "joint 'hinge'"),
+    ("dof_armature", 6, np.nan, "joint 'hinge'"),
+    ("dof_jntid", 6, 9, "dof_jntid"),
+    ("actuator_trnid", 0, 9, "actuator_trnid"),
+    ("actuator_trntype", 0, 77, "actuator 'motor'"),
+    ("actuator_gainprm", 0, np.nan, "actuator 'motor'"),
+    ("qpos0", 2, np.nan, "qpos0"),
+]
+
+
+@pytest.mark.parametrize(("field", "index", "value", "named"), EDITS)
+def test_an_edit_that_mujoco_would_not_compile_is_refused_by_name(field, index, value, named):
+    model, data = load(SERVO)
+    sim = stiction.Simulator(model)
+    getattr(model, field)[index] = value
+    for refused in (sim.refresh, lambda: stiction.Simulator(model)):
+        with pytest.raises(InvalidInput, match=named):
+            refused()
+    sim.step(data)  # with the model as it was
+
+
+@pytest.mark.parametrize("nstep", [0, -1, 1.5, 2.0, True, 2**63, 10**30, "3", None, np.nan])
 def test_a_number_of_steps_that_is_none_is_refused(nstep):
     model, data = load(BOX)
     with pytest.raises(InvalidInput, match="nstep"):
@@ -167,6 +238,14 @@ def test_a_number_of_steps_that_is_none_is_refused(nstep):
         {"tolerance": 0.0},
         {"tolerance": np.nan},
         {"tolerance": 2.0},
+        {"tolerance": True},
+        {"tolerance": "1e-6"},
+        {"tolerance": None},
+        {"warm_start": "yes"},
+        {"warm_start": None},
+        {"failures": 3},
+        {"delassus": None},
+        {"delassus": ["auto"]},
     ],
     ids=str,
 )
@@ -174,3 +253,32 @@ def test_wrong_options_are_refused_by_name(options):
     model, _ = load(BOX)
     with pytest.raises(InvalidInput, match=next(iter(options))):
         stiction.Simulator(model, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dt": "1e-3"},
+        {"dt": True},
+        {"dt": -1.0},
+        {"dt": np.inf},
+        {"integrator": ["rk4"]},
+        {"restitution": "0.5"},
+        {"restitution": None},
+        {"hypothesis": None},
+        {"tolerance": None},
+        {"tolerance": np.nan},
+        {"most_events": 10.0},
+        {"most_events": "many"},
+        {"most_events": False},
+    ],
+    ids=str,
+)
+def test_wrong_options_of_a_stepper_are_refused_by_name(options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        stiction.EventDriven(**options)
+
+
+def test_pushing_out_is_on_or_off():
+    with pytest.raises(InvalidInput, match="push_out"):
+        stiction.TimeStepping(push_out="no")

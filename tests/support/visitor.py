@@ -13,7 +13,7 @@ def visitor(page):
 
     protocol = f"viser-v{viser.__version__}"
     with connect(
-        f"ws://127.0.0.1:{page.port}",
+        page.url.replace("http://", "ws://"),
         subprotocols=[protocol],
         max_size=None,
         close_timeout=0.5,  # frames that were not taken stand in the way of a farewell

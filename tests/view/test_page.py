@@ -176,7 +176,7 @@ def test_ctrl_c_closes_the_page_without_a_word_of_python():
     pytest.importorskip("mjviser", reason="the extra `view` is not installed")
     process = terminal.start("view", "pinch", "--port", "0")
     line = process.stdout.readline()
-    port = int(line.split("http://127.0.0.1:")[1].split()[0])
+    port = int(line.split("http://127.0.0.1:")[1].split("/")[0])
     socket.create_connection(("127.0.0.1", port), timeout=60).close()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)

@@ -50,6 +50,7 @@ def inverse_inertia(
     `data` must be as mj_forward leaves it, or mj_fwdPosition, mj_fwdVelocity, mj_fwdActuation and
     mj_fwdAcceleration in turn. It is only read.
     """
+    _check_types(model, data)
     handles = handle_bodies(model, bodies)
     arrays, pairs = body_arrays(model, data), loop_arrays(model, data, wanted=loops)
     none = np.zeros((len(handles), 6))
@@ -72,6 +73,7 @@ def accelerations(
     force) at the bodies' centres of mass in world axes [N m, N]; None means none. The rest is as
     in `inverse_inertia`.
     """
+    _check_types(model, data)
     handles = handle_bodies(model, bodies)
     count = len(handles)
     given = np.zeros((count, 6)) if wrenches is None else _wrenches(wrenches, count)
@@ -79,6 +81,12 @@ def accelerations(
     _, _, qacc, singular = articulate(arrays, pairs, handles, given, 1)
     _require_regular(model, singular)
     return qacc
+
+
+def _check_types(model: Any, data: Any) -> None:
+    for name, value, kind in (("model", model, mujoco.MjModel), ("data", data, mujoco.MjData)):
+        if not isinstance(value, kind):
+            raise InvalidInput(name, f"is a {type(value).__name__}, not a mujoco.{kind.__name__}")
 
 
 def handle_bodies(model: mujoco.MjModel, bodies: Sequence[int | str]) -> Indices:
@@ -136,9 +144,12 @@ def body_arrays(model: mujoco.MjModel, data: mujoco.MjData) -> Bodies:
         tendon = int(np.flatnonzero(model.tendon_armature)[0])
         reason = "is not zero: it couples joints, and links would not assemble one by one"
         raise InvalidInput("model.tendon_armature", reason, index=tendon)
-    if len(data.qvel) != model.nv or len(data.xipos) != model.nbody:
-        reason = f"has nv = {len(data.qvel)}, the model {model.nv}: it belongs to another model"
-        raise InvalidInput("data", reason)
+    sizes = (len(data.qvel), len(data.xipos)), (model.nv, model.nbody)
+    # What went through a pickle or a file has no signature.
+    signed = bool(data.signature and model.signature)
+    if sizes[0] != sizes[1] or (signed and data.signature != model.signature):
+        reason = "belongs to another model: (nv, nbody) are {} in it and {} in the model"
+        raise InvalidInput("data", reason.format(*sizes))
     return Bodies(
         model.body_parentid,
         model.body_rootid,

@@ -1,12 +1,13 @@
 """MuJoCo's C functions, callable from kernels.
 
-An error inside MuJoCo ends the process when it is called from compiled code, so whatever it
-would refuse is checked beforehand (`validation.py`).
+What MuJoCo would refuse is checked beforehand (`validation.py`); an error inside it ends the
+process, unless the kernel that calls is guarded (`guard.py`).
 """
 
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,18 @@ from numba import types
 from stiction.errors import StictionError
 
 
-def _load() -> None:
-    """Makes the symbols of the library that the binding uses known to compiled code."""
+@cache
+def load() -> ctypes.CDLL:
+    """The library that the binding uses, its symbols known to compiled code."""
     folder = Path(mujoco.__file__).parent
     for pattern in ("libmujoco*.so*", "libmujoco*.dylib", "mujoco.dll"):
         for path in sorted(folder.glob(pattern)):
-            ctypes.CDLL(str(path))
             llvmlite.binding.load_library_permanently(str(path))
-            return
+            return ctypes.CDLL(str(path))
     raise StictionError(f"no MuJoCo library was found beside {folder.name}/__init__.py")
 
 
-_load()
+load()
 
 _two = types.void(types.intp, types.intp)
 _three = types.void(types.intp, types.intp, types.intc)

@@ -12,7 +12,7 @@ import ctypes
 import mujoco
 
 from stiction.bridge.layout import check_layout, offset, size_of
-from stiction.bridge.validation import check_model
+from stiction.bridge.validation import check_model, check_options
 
 _OPT = offset("mjModel", "opt")
 _OPT_SIZE = size_of("mjOption")
@@ -47,7 +47,7 @@ class OwnModel:
         seen = ctypes.string_at(self.source._address + _OPT, _OPT_SIZE)
         if seen == self._seen:
             return False
-        check_model(self.source)
+        check_options(self.source)
         ctypes.memmove(self.address + _OPT, self.source._address + _OPT, _OPT_SIZE)
         self._adopt_options()
         return True

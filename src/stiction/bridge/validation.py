@@ -10,8 +10,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.edits import check_edits
 from stiction.bridge.names import joint_of_dof, joint_of_position, name_of
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, StictionError
 
 Array = NDArray[np.float64]
 
@@ -20,11 +21,8 @@ def check_model(model: mujoco.MjModel) -> None:
     """Raises InvalidInput that names what in the model cannot be simulated."""
     if not isinstance(model, mujoco.MjModel):
         raise InvalidInput("model", f"is a {type(model).__name__}, not a mujoco.MjModel")
-    step = model.opt.timestep
-    if not (np.isfinite(step) and step > 0.0):
-        raise InvalidInput("model.opt.timestep", f"is {step}: a step takes a positive time [s]")
-    for name in ("gravity", "wind"):
-        _finite(f"model.opt.{name}", getattr(model.opt, name))
+    check_options(model)
+    check_edits(model)
     _check_supported(model)
     for kind, values in (("geom", model.geom_friction), ("pair", model.pair_friction)):
         _not_negative(model, kind, "friction", values)
@@ -35,6 +33,15 @@ def check_model(model: mujoco.MjModel) -> None:
             reason = f"is {loss} at {joint_of_dof(model, dof)}: dry friction is finite and >= 0"
             raise InvalidInput("model.dof_frictionloss", reason, index=dof)
     _not_negative(model, "tendon", "frictionloss", model.tendon_frictionloss)
+
+
+def check_options(model: mujoco.MjModel) -> None:
+    """The same of the model's options alone, which may change from step to step."""
+    step = model.opt.timestep
+    if not (np.isfinite(step) and step > 0.0):
+        raise InvalidInput("model.opt.timestep", f"is {step}: a step takes a positive time [s]")
+    for name in ("gravity", "wind", "magnetic", "density", "viscosity"):
+        _finite(f"model.opt.{name}", getattr(model.opt, name))
 
 
 def _check_supported(model: mujoco.MjModel) -> None:
@@ -78,7 +85,7 @@ def _not_negative(model: mujoco.MjModel, kind: str, what: str, values: Array) ->
 
 
 def check_data(model: mujoco.MjModel, data: mujoco.MjData) -> None:
-    """Raises InvalidInput unless the data was made for a model of these sizes."""
+    """Raises InvalidInput unless the data was made for the model, or for a copy of it."""
     if not isinstance(data, mujoco.MjData):
         raise InvalidInput("data", f"is a {type(data).__name__}, not a mujoco.MjData")
     have = (data.qpos.size, data.qvel.size, data.ctrl.size, data.xpos.shape[0])
@@ -86,6 +93,16 @@ def check_data(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     if have != need:
         raise InvalidInput(
             "data", f"has (nq, nv, nu, nbody) = {have}, the simulator's model has {need}"
+        )
+    if data.signature and model.signature:
+        fits = data.signature == model.signature
+    else:  # what went through a pickle or a file has none
+        fits = data.nbuffer == mujoco.MjData(model).nbuffer
+    if not fits:  # other sizes differ: memory would be overwritten
+        raise InvalidInput(
+            "data",
+            "belongs to another model, though of as many joints and bodies: "
+            "make it by mujoco.MjData(model)",
         )
 
 
@@ -108,3 +125,21 @@ def not_finite(model: mujoco.MjModel, data: mujoco.MjData) -> InvalidInput:
             f"data.{name}", f"is {values[index]} at {where}; the step was not taken", index=index
         )
     return InvalidInput("data.mocap_quat", "is not finite; the step was not taken")
+
+
+def diverged(model: mujoco.MjModel, data: mujoco.MjData, speed: Array) -> StictionError:
+    """The error that names the joint of the largest speed (nv,) that a step would leave, or the
+    actuator whose activation would not be a number."""
+    size = np.where(np.isfinite(speed), np.abs(speed), np.inf)
+    limit = mujoco.mjMAXVAL
+    if size.max(initial=0.0) > limit:
+        dof = int(np.argmax(size))
+        what = f"{joint_of_dof(model, dof)} would move at {speed[dof]:.1e}, beyond {limit:g}"
+    else:
+        act = int(np.argmin(np.isfinite(data.act_dot)))
+        owner = int(np.searchsorted(model.actuator_actadr, act, side="right")) - 1
+        what = f"the activation of {name_of(model, 'actuator', max(owner, 0))} would not be finite"
+    return StictionError(
+        f"the simulation diverges at t = {data.time:g} s: {what}. Look for a force, a gain or a "
+        "time step that is too large; the step was not taken"
+    )

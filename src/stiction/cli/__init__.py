@@ -57,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as head, had enough
         sys.stderr.close()
         return DONE
+    except OSError as error:  # a full disk, a file that may not be read
+        _complain(f"{error.filename or 'system'}: {error.strerror or error}")
+        return FAILED
 
 
 def _one_by_one(given: list[str]) -> list[str]:

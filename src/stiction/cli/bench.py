@@ -18,6 +18,7 @@ def command(
     ] = False,
 ) -> int:
     """Time of a step beside MuJoCo's own, default and tuned, on this machine."""
+    import signal
     import subprocess
     import sys
 
@@ -30,4 +31,15 @@ def command(
         )
         return FAILED
     command_line = [sys.executable, str(SCRIPT), *(["--growth"] if growth else [])]
-    return FAILED if subprocess.run(command_line).returncode else DONE
+    # The script is deaf to the terminal's Ctrl-C, and ended by us: it would print a traceback.
+    heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        script = subprocess.Popen(command_line)
+    finally:
+        signal.signal(signal.SIGINT, heard)
+    with script:
+        try:
+            return FAILED if script.wait() else DONE
+        except BaseException:
+            script.terminate()
+            raise

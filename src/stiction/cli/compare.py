@@ -34,12 +34,14 @@ def command(
     from rich.table import Table
 
     from stiction.cli import DONE, FAILED
+    from stiction.cli.folder import check_folder
     from stiction.cli.progress import progress_bar
     from stiction.cli.scene import choose
     from stiction.record.comparison import check_names, compare
 
     names = check_names(contact.split(","))
     chosen = choose(scene, settings=settings, dt=dt, seconds=time, keyframe=keyframe)
+    folder = check_folder(out or Path("stiction-runs", f"{chosen.name}-compare"))
     with progress_bar() as tell:
         outcomes = compare(
             chosen.load,
@@ -62,7 +64,6 @@ def command(
     for outcome in outcomes:
         if outcome.failure:
             print(f"{outcome.name} ended at {outcome.time[-1]:.4g} s: {outcome.failure}")
-    folder = out or Path("stiction-runs", f"{chosen.name}-compare")
     folder.mkdir(parents=True, exist_ok=True)
     path = write_comparison(outcomes, folder / "compare.html", name=chosen.name)
     print(f"\nwrote {path}")

@@ -29,6 +29,7 @@ def command(
     Ctrl-C keeps the experiments that are done.
     """
     from stiction.cli import DONE, FAILED
+    from stiction.cli.folder import check_folder
     from stiction.cli.progress import share_bar
     from stiction.errors import InvalidInput
     from stiction.reproduce import NAMES, reproduce, resolve
@@ -36,6 +37,7 @@ def command(
     if not names:
         raise InvalidInput("experiment", f"none is named: all, {', '.join(NAMES)}")
     wanted = resolve(names)
+    check_folder(out)
     done = failed = 0
     interrupted = False
     with share_bar() as tell:

@@ -35,6 +35,7 @@ def command(
     Ctrl-C stops the run and keeps what was done.
     """
     from stiction.cli import DONE, FAILED
+    from stiction.cli.folder import check_folder
     from stiction.cli.progress import patience, progress_bar
     from stiction.cli.scene import choose
     from stiction.record import contact_name, parse_contact, record
@@ -42,7 +43,8 @@ def command(
     law = parse_contact(contact)
     chosen = choose(scene, settings=settings, dt=dt, seconds=time, keyframe=keyframe)
     model, data, controller = chosen.load()
-    folder = out or Path("stiction-runs", f"{chosen.name}-{contact_name(law).replace(':', '-')}")
+    name = f"{chosen.name}-{contact_name(law).replace(':', '-')}"
+    folder = check_folder(out or Path("stiction-runs", name))
     from stiction.simulate import Simulator
 
     with patience("preparing"):

@@ -78,6 +78,8 @@ def choose(
         return Chosen(name, source, {}, dt, keyframe, (), seconds or length, "")
     from stiction import scenes
 
+    if source not in scenes.names() and Path(source).is_dir():
+        _check_file(Path(source))
     shipped = scenes.get(source)
     options = parse_settings(settings, inspect.signature(shipped.xml))
     try:
@@ -126,6 +128,8 @@ def _positive(name: str, value: float | None) -> None:
 def _check_file(path: Path) -> None:
     if path.is_file():
         return
+    if path.is_dir():
+        raise InvalidInput("scene", f"{path} is a directory: name an .xml or .urdf in it")
     there = [p.name for p in path.parent.glob("*") if p.suffix.lower() in FILES]
     near = get_close_matches(path.name, there, n=1, cutoff=0.5)
     hint = f"; did you mean {path.parent / near[0]}?" if near else ""

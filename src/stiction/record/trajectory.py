@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.problem.files import read_npz
 from stiction.errors import InvalidInput
 
 Array = NDArray[np.float64]
@@ -30,6 +30,9 @@ FORMAT = 1
 
 _STATES = ("time", "qpos", "qvel", "ctrl", "act", "mocap_pos", "mocap_quat")
 """Entries of MjData that a sample holds."""
+
+_AXES: dict[str, tuple[int, ...]] = {"time": (), "mocap_pos": (-1, 3), "mocap_quat": (-1, 4)}
+"""Lengths of a sample's axes, -1 for any; (-1,) where nothing is said."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,22 +86,29 @@ class Trajectory:
         self._model[:] = [model]
 
     def _compile(self) -> mujoco.MjModel:
-        if self.xml:
-            model = mujoco.MjModel.from_xml_string(self.xml)
-        elif not Path(self.path).is_file():
+        if not self.xml and not Path(self.path).is_file():
             raise InvalidInput("model", f"the trajectory's model is gone: {self.path!r}")
-        else:
-            model = mujoco.MjModel.from_xml_path(self.path)
+        try:
+            if self.xml:
+                model = mujoco.MjModel.from_xml_string(self.xml)
+            else:
+                model = mujoco.MjModel.from_xml_path(self.path)
+        except ValueError as error:
+            said = " ".join(str(error).split())
+            raise InvalidInput("model", f"the trajectory's does not compile: {said}") from error
         self._check(model)
         model.opt.timestep = self.timestep
         return model
 
     def _check(self, model: mujoco.MjModel) -> None:
-        have = (self.qpos.shape[1], self.qvel.shape[1], self.ctrl.shape[1])
-        need = (model.nq, model.nv, model.nu)
+        states = (self.qpos, self.qvel, self.ctrl, self.act, self.mocap_pos)
+        have = tuple(state.shape[1] for state in states)
+        need = (model.nq, model.nv, model.nu, model.na, model.nmocap)
         if have != need:
             raise InvalidInput(
-                "model", f"has (nq, nv, nu) = {need}, the trajectory {have}: the model was changed"
+                "model",
+                f"has (nq, nv, nu, na, nmocap) = {need}, the trajectory {have}: the model was "
+                "changed",
             )
 
     def put(self, data: mujoco.MjData, sample: int) -> None:
@@ -129,24 +139,45 @@ class Trajectory:
         """The trajectory that `save` wrote; `model` takes the place of the one it names."""
         if not Path(path).is_file():
             raise InvalidInput("trajectory", f"no such file: {path}")
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                content = {name: file[name] for name in file.files}
-        except (ValueError, EOFError, OSError, BadZipFile) as error:
-            raise InvalidInput(str(path), f"is no trajectory: {error}") from error
+        content = read_npz(path, "trajectory")
         missing = [name for name in ("format", "timestep", *_STATES) if name not in content]
-        if missing or content["format"] != FORMAT:
+        if missing or content["format"].shape or content["format"] != FORMAT:
             what = f"without {', '.join(missing)}" if missing else f"of format {content['format']}"
             raise InvalidInput(str(path), f"is no trajectory of format {FORMAT}, but {what}")
         words: dict[str, Any] = {
             name: str(content.get(name, "")) for name in ("name", "contact", "xml", "path")
         }
-        watch = tuple(str(name) for name in content.get("watch", ()))
-        states = {name: content[name] for name in _STATES}
+        watch = tuple(str(name) for name in np.atleast_1d(content.get("watch", ())))
+        states: dict[str, Any] = _checked(path, content)
         trajectory = cls(**states, timestep=float(content["timestep"]), watch=watch, **words)
         if model is not None:
             trajectory.bind(model)
         return trajectory
+
+
+def _checked(path: str | PathLike[str], content: dict[str, NDArray[Any]]) -> dict[str, Array]:
+    """The arrays of states, each with as many samples as there are times."""
+    timestep = content["timestep"]
+    if timestep.shape or timestep.dtype.kind not in "fiu" or not 0.0 < timestep < np.inf:
+        raise InvalidInput(str(path), f"has a timestep of {timestep}: a positive time [s]")
+    count = content["time"].shape
+    if len(count) != 1 or not count[0]:
+        raise InvalidInput("time", f"must have a sample or more, in {path}", count)
+    for name in _STATES:
+        array, axes = content[name], _AXES.get(name, (-1,))
+        fits = array.ndim == 1 + len(axes) and all(
+            length in (have, -1) for have, length in zip(array.shape[1:], axes, strict=True)
+        )
+        if not fits or array.shape[:1] != count or array.dtype.kind not in "fiu":
+            reason = f"must hold numbers for each of {count} samples, in {path}"
+            raise InvalidInput(name, reason, array.shape)
+        bad = np.argwhere(~np.isfinite(array))
+        if len(bad):
+            reason = f"is {array[tuple(bad[0])]} in {path}"
+            raise InvalidInput(name, reason, array.shape, tuple(int(k) for k in bad[0]))
+    if not (np.diff(content["time"]) >= 0.0).all():
+        raise InvalidInput("time", f"must have samples in order, in {path}", count)
+    return {name: np.ascontiguousarray(content[name], np.float64) for name in _STATES}
 
 
 class States:

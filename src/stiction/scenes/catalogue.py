@@ -46,11 +46,18 @@ def load(scene: str | PathLike[str], **options: object) -> Loaded:
     for option in options:
         if option not in known:
             raise InvalidInput(option, f"no option of {shipped.name}; it has {', '.join(known)}")
-    model = mujoco.MjModel.from_xml_string(shipped.xml(**options))
-    data = mujoco.MjData(model)
-    if shipped.start is not None:
-        shipped.start(model, data)
-    mujoco.mj_forward(model, data)
+    try:
+        model = mujoco.MjModel.from_xml_string(shipped.xml(**options))
+        data = mujoco.MjData(model)
+        if shipped.start is not None:
+            shipped.start(model, data)
+        mujoco.mj_forward(model, data)
+    except InvalidInput:
+        raise
+    except (ValueError, ArithmeticError, mujoco.FatalError) as error:
+        given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        said = " ".join(str(error).split())
+        raise InvalidInput("scene", f"{shipped.name} cannot be with {given}: {said}") from error
     return Loaded(model, data, shipped.control(model) if shipped.control else None)
 
 

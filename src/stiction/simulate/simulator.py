@@ -8,6 +8,7 @@ as arrays, and finished with what that finds.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import Counter
@@ -22,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
+from stiction.bridge.guard import Guard
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
@@ -37,6 +39,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
+from stiction.simulate.options import is_flag, is_number, is_whole
 from stiction.simulate.report import BEST, FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
 from stiction.simulate.time_stepping.assembled import Assembled
@@ -70,6 +73,15 @@ LEVEL = 1e-7
 
 SHALLOW = 0.05
 """Overlap that one step pushes out whole, over the size of what moves."""
+
+CHUNK = 0.05
+"""Time that compiled steps take before they look for signals, such as Ctrl-C [s]."""
+
+GROWTH = 8
+"""Most that the next chunk has more steps than the last: its own may take longer."""
+
+MOST_STEPS = 2**63 - 1
+"""Of one call."""
 
 
 class Simulator:
@@ -130,12 +142,18 @@ class Simulator:
             reason = f"is {on_failure!r}: 'raise', 'frictionless' or 'best'"
             raise InvalidInput("on_failure", reason)
         self.contact.check_simulated()
-        if not (isinstance(tolerance, (int, float)) and 0.0 < tolerance < 1.0):
-            raise InvalidInput("tolerance", f"is {tolerance}: a number between 0 and 1")
+        if not (is_number(tolerance) and 0.0 < tolerance < 1.0):
+            raise InvalidInput("tolerance", f"is {tolerance!r}: a number between 0 and 1")
+        if not is_flag(warm_start):
+            raise InvalidInput("warm_start", f"is {warm_start!r}: True or False")
+        if failures is not None and not isinstance(failures, (str, os.PathLike)):
+            raise InvalidInput("failures", f"is {failures!r}: a directory, or None")
         self.equality, self.on_failure, self.delassus = equality, on_failure, delassus
         self.warm_start, self.tolerance = bool(warm_start), float(tolerance)
         self.failures = None if failures is None else Path(failures)
-        self._lock = threading.Lock()
+        self._lock, self._stepping, self._stale = threading.RLock(), False, False
+        self._guard, self._chunk = Guard(), 1
+        _all.add(self)
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
         self._survey_ground()
@@ -148,7 +166,7 @@ class Simulator:
             self._engine = EventEngine(model, self.contact, self.stepper)
             return
         # No step: what is not compiled yet is, here and not in the first step's time.
-        run(self._own.address, 0, 0, False, self._config, self._ground, self._work.address)
+        self._run(None, 0, False)
         if self._compiled is not None and self._compiled.solver is StepSolver.DRIVING:
             drive(False, RESIDUAL, self._work.address)
 
@@ -161,13 +179,25 @@ class Simulator:
         return f"Simulator(nv={self.model.nv}, contact={self.contact!r}, stepper={self.stepper!r})"
 
     def refresh(self) -> None:
-        """Takes over what was changed in the model since the simulator was made."""
+        """Takes over what was changed in the model since the simulator was made.
+
+        A callback may call it within a step: from mjcb_control it holds for that very step
+        (`EventDriven`: for the next), from others when the compiled steps that run have ended.
+        """
         with self._lock:
-            self._own.refresh()
-            self._survey_ground()
-            self._configure()
-            if self._engine is not None:
-                self._engine.refresh()
+            if self._stepping:
+                validation.check_model(self.model)
+                self._stale = True
+                return
+            self._adopt()
+
+    def _adopt(self) -> None:
+        self._stale = False
+        self._own.refresh()
+        self._survey_ground()
+        self._configure()
+        if self._engine is not None:
+            self._engine.refresh()
 
     def _survey_ground(self) -> None:
         """What steps need of height fields; `EventDriven` looks for itself."""
@@ -219,27 +249,41 @@ class Simulator:
         why: `InvalidInput` for a state, input or model that is not valid, `SolveFailed` where no
         solver answered within tolerance.
         """
-        if not isinstance(nstep, (int, np.integer)) or nstep < 1:
-            raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
+        if not (is_whole(nstep) and 1 <= nstep <= MOST_STEPS):
+            raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 to 2**63 - 1")
         if data is None or data is not self._known():
             validation.check_data(self._own.model, data)
             self._known = weakref.ref(data)
         with self._lock:
-            if self._engine is not None:
-                return self._by_events(self._engine, data, int(nstep))
-            if self._own.follow():
-                self._configure()
-            if mujoco.get_mjcb_control() is None:
-                return self._take(data, int(nstep))
-            for _ in range(int(nstep)):
-                self._control(data)
-                report = self._take(data, 1)
-            return report
+            if self._stepping:
+                raise StictionError("step was called by a callback of this simulator's own step")
+            self._stepping = True
+            try:
+                return self._take_all(data, int(nstep))
+            finally:
+                self._stepping = False
+
+    def _take_all(self, data: mujoco.MjData, nstep: int) -> Report:
+        """Steps by the stepper, the user's control before each."""
+        if self._stale:
+            self._adopt()
+        if self._engine is not None:
+            return self._by_events(self._engine, data, nstep)
+        if self._own.follow():
+            self._configure()
+        if mujoco.get_mjcb_control() is None:
+            return self._take(data, nstep)
+        for _ in range(nstep):
+            self._control(data)
+            report = self._take(data, 1)
+        return report
 
     def _by_events(self, engine: EventEngine, data: mujoco.MjData, nstep: int) -> Report:
         """Steps of the event-driven stepper, counted like the others."""
         total = self._work.step.total
         for _ in range(nstep):
+            if self._stale:
+                self._adopt()
             began = perf_counter()
             report = engine.step(data)
             self._elapsed += perf_counter() - began
@@ -261,21 +305,34 @@ class Simulator:
         mujoco.mj_fwdVelocity(self.model, data)
         mujoco.get_mjcb_control()(self.model, data)
 
+    def _run(self, data: mujoco.MjData | None, nstep: int, solved: bool) -> tuple[Stop, int, float]:
+        """Compiled steps, at most as many as take `CHUNK`: why they ended, how many were taken,
+        and the time that it took [s]. Without data, none."""
+        work = self._work
+        work.step.counts[Count.DONE] = 0
+        began = perf_counter()
+        address = 0 if data is None else data._address
+        stop = self._guard.call(
+            data, run, self._guard.frame, self._own.address, address, min(nstep, self._chunk),
+            solved, self._config, self._ground, work.address,
+        )  # fmt: skip
+        spent, taken = perf_counter() - began, int(work.step.counts[Count.DONE])
+        if taken:
+            fit = int(taken * CHUNK / max(spent, 1e-9))
+            self._chunk = max(1, min(fit, GROWTH * self._chunk))
+        return Stop(stop), taken, spent
+
     def _take(self, data: mujoco.MjData, nstep: int) -> Report:
         left, solved, flag = nstep, False, ""
         solution: ContactSolution | None = None
         elapsed = 0.0
         self._work.step.ticks.fill(0)
         while True:
+            if self._stale:
+                self._adopt()
+            stop, taken, spent = self._run(data, left, solved)
             work = self._work
-            work.step.counts[Count.DONE] = 0
-            began = perf_counter()
-            stop = run(
-                self._own.address, data._address, left, solved, self._config, self._ground,
-                work.address,
-            )  # fmt: skip
-            elapsed += perf_counter() - began
-            taken = int(work.step.counts[Count.DONE])
+            elapsed += spent
             if taken and flag:
                 self._rungs[flag] += 1
             elif taken and solution is not None:
@@ -294,8 +351,8 @@ class Simulator:
                 elapsed += perf_counter() - began
                 if not driven:
                     solution, flag = self._climb(data)
-            else:
-                self._resolve(Stop(stop), data)
+            elif stop != Stop.DONE:
+                self._resolve(stop, data)
 
     def _resolve(self, stop: Stop, data: mujoco.MjData) -> None:
         """Makes room and returns, or raises what stopped the step."""
@@ -309,6 +366,13 @@ class Simulator:
             return
         if stop == Stop.NOT_FINITE:
             raise validation.not_finite(model, data)
+        if stop == Stop.DIVERGED:
+            raise validation.diverged(model, data, self._work.newton.v)
+        if stop == Stop.ERROR:
+            said = " ".join(self._guard.message.split())
+            raise StictionError(
+                f"MuJoCo gave up at t = {data.time:g} s ({said}); the step was not taken"
+            )
         if stop == Stop.ARENA:
             raise StictionError(
                 f"MuJoCo's arena of {data.narena} bytes is full at t = {data.time:g} s, so that "
@@ -327,6 +391,8 @@ class Simulator:
         answer into the workspace; None keeps the compiled solver's. The flag names what was done
         where no answer meets the tolerance. Raises SolveFailed where nothing could be."""
         work = self._work
+        if not np.abs(work.step.v_free).max(initial=0.0) <= mujoco.mjMAXVAL:
+            raise validation.diverged(self._own.model, data, work.step.v_free)
         count = int(work.step.counts[Count.BLOCKS])
         assembled = None
         if self.delassus == "assembly":
@@ -449,6 +515,7 @@ class Simulator:
         self._work.step.counts[Count.OLD] = 0
 
 
+_all: weakref.WeakSet[Simulator] = weakref.WeakSet()
 _shared: dict[int, Simulator] = {}
 _shared_lock = threading.Lock()
 
@@ -466,3 +533,18 @@ def step(model: mujoco.MjModel, data: mujoco.MjData, nstep: int = 1) -> Report:
         while len(_shared) > SHARED:
             del _shared[next(iter(_shared))]
     return simulator.step(data, nstep)
+
+
+def _renew_locks() -> None:
+    """In a forked process: the threads that held locks are not in it."""
+    global _shared_lock
+    _shared_lock = threading.Lock()
+    for simulator in _all:
+        simulator._lock = threading.RLock()
+        if simulator._stepping:
+            simulator._stepping = False
+            simulator.forget()  # a step was under way, and its impulses are half written
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

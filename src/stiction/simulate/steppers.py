@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stiction.errors import InvalidInput
+from stiction.simulate.options import is_flag
+
 
 @dataclass(frozen=True)
 class TimeStepping:
@@ -14,3 +17,7 @@ class TimeStepping:
     """
 
     push_out: bool = True
+
+    def __post_init__(self) -> None:
+        if not is_flag(self.push_out):
+            raise InvalidInput("push_out", f"is {self.push_out!r}: True or False")

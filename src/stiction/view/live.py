@@ -29,6 +29,9 @@ TOGETHER = 4
 QUICK = 1e-3
 """What a quick step takes [s], both sides."""
 
+REACH = 1000.0
+"""How far out a body may be pulled, over the model's extent."""
+
 
 class Live(Session):
     """Both sides start together, step together, and feel the same springs.
@@ -89,18 +92,25 @@ class Live(Session):
 
     def grab(self, visitor: int, body: int, point: ArrayLike, target: ArrayLike) -> None:
         """The visitor takes the body at a point and pulls it to a target, both in the world [m]."""
-        spring = grab(self.ours.model, self.ours.data, body, _check_point("point", point))
-        spring.target = _check_point("target", target)
+        spring = grab(self.ours.model, self.ours.data, body, self._point("point", point))
+        spring.target = self._point("target", target)
         self.springs[visitor] = spring
 
     def drag(self, visitor: int, target: ArrayLike) -> None:
         """The visitor's mouse went on to a target in the world [m]."""
         if visitor in self.springs:
-            self.springs[visitor].target = _check_point("target", target)
+            self.springs[visitor].target = self._point("target", target)
 
     def release(self, visitor: int) -> None:
         """The visitor lets go, if anything was held."""
         self.springs.pop(visitor, None)
+
+    def _point(self, name: str, point: ArrayLike) -> NDArray[np.float64]:
+        array = np.asarray(point, float)
+        reach = REACH * float(self.ours.model.stat.extent)
+        if array.shape != (3,) or not (np.abs(array - self.ours.model.stat.center) <= reach).all():
+            raise InvalidInput(name, f"is {point!r}: three numbers within {reach:g} m")
+        return array
 
     # --- The clock ----------------------------------------------------------------------
 
@@ -204,10 +214,3 @@ def _check_beside(beside: str) -> str:
     if beside not in BESIDE:
         raise InvalidInput("beside", unknown(beside, BESIDE))
     return beside
-
-
-def _check_point(name: str, point: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(point, float)
-    if array.shape != (3,) or not np.isfinite(array).all():
-        raise InvalidInput(name, f"is {point!r}: three finite numbers [m]")
-    return array

@@ -38,6 +38,9 @@ FIGURES = 0.1
 PATIENCE = 10.0
 """How long `close` waits for a step or a compilation to end [s]; the process ends it otherwise."""
 
+IDLE = 1.0
+"""Longest sleep of a paused page [s]."""
+
 MOST_REQUESTS = 10_000
 """That wait; more are dropped."""
 
@@ -54,7 +57,7 @@ class Page:
     ) -> None:
         self.session, self.style = session, Style()
         self._requests: Queue[Callable[[], None]] = Queue(MOST_REQUESTS)
-        self._closing = Event()
+        self._closing, self._asked = Event(), Event()
         self._failure: BaseException | None = None
         self._autoplay, self._dirty = autoplay, True
         self._server = web.start(host, port, f"stiction: {session.name}")
@@ -68,13 +71,14 @@ class Page:
 
     def _build(self) -> None:
         """Fills the page; visitors may come meanwhile."""
+        self._server.check_values(lambda said: self.ask(lambda: self._note(said)))
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         views = self.session.views()
         self._extent = float(views[0].model.stat.extent)
         self._ruler, self.pace = Ruler(self._extent), Pace()
         self._aim(views, len(views) > 1)
         self._drawings = [self._drawing(0, views[0])]
-        self._panel = Panel(self._server.gui, self.session, self.style, self.ask)
+        self._panel = Panel(self._server, self.session, self.style, self.ask)
         self._server.on_client_connect(self._welcome)
         self._server.on_client_disconnect(self._farewell)
 
@@ -99,6 +103,7 @@ class Page:
         """Has the request called by the page's thread, between two frames."""
         with suppress(Full):  # a flood: what is in the queue already will do
             self._requests.put_nowait(request)
+        self._asked.set()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Until the page closes; whether it did. Raises what ended its thread, if anything did."""
@@ -110,6 +115,7 @@ class Page:
     def close(self) -> None:
         """Ends the thread and the connections, frees the port. May be called twice."""
         self._closing.set()
+        self._asked.set()
         self._thread.join(PATIENCE)
         web.stop(self._server)
 
@@ -137,6 +143,9 @@ class Page:
         if self._autoplay:
             self._autoplay = False
             self.session.play()
+
+    def _note(self, said: str) -> None:
+        self.session.notice = said
 
     def _farewell(self, client: Any) -> None:
         if isinstance(self.session, Live):
@@ -225,11 +234,17 @@ class Page:
                 if began - figures >= FIGURES or new or not self.session.playing:
                     figures = began
                     self._panel.refresh(self.pace, views, self._ruler.peak)
-            due = max(due + FRAME, perf_counter() - FRAME)
-            self._closing.wait(max(0.0, due - perf_counter()))
+            if self.session.playing or self._dirty:
+                due = max(due + FRAME, perf_counter() - FRAME)
+                self._closing.wait(max(0.0, due - perf_counter()))
+            else:  # nothing changes until somebody asks for it
+                self._asked.wait(IDLE)
+                last = perf_counter()
+                due = last + FRAME
 
     def _serve(self, deadline: float) -> None:
         """Calls what was asked for, as far as there is time."""
+        self._asked.clear()
         while perf_counter() < deadline:
             try:
                 request = self._requests.get_nowait()
@@ -240,3 +255,4 @@ class Page:
                 request()
             except Exception as error:  # whatever a visitor sent, the page goes on
                 self.session.notice = str(error) or type(error).__name__
+        self._asked.set()  # others wait

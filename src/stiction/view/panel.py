@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import viser
 
 from stiction.contact.models.registry import forms
 from stiction.errors import InvalidInput
+from stiction.simulate.options import is_number
 from stiction.view.drawing import Style
 from stiction.view.live import BESIDE, Live
 from stiction.view.pace import Pace
 from stiction.view.plots import Plots
 from stiction.view.replay import Replay
+from stiction.view.server import Rule, Server
 from stiction.view.session import SPEEDS, Session, View
 from stiction.view.status import status, waiting
 
@@ -24,12 +26,15 @@ Ask = Callable[[Callable[[], None]], None]
 class Panel:
     """Built once, for all visitors: viser shows every change of a control to all of them."""
 
-    def __init__(self, gui: viser.GuiApi, session: Session, style: Style, ask: Ask) -> None:
-        self._gui, self._session, self._ask = gui, session, ask
+    def __init__(self, server: Server, session: Session, style: Style, ask: Ask) -> None:
+        self._server, self._session, self._ask = server, session, ask
+        self._gui = gui = server.gui
         self._status = gui.add_html("")
         self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY)
         self._play.on_click(lambda _: ask(lambda: session.play(not session.playing)))
+        server.allow(self._play, _is_flag)
         moves = gui.add_button_group("Move", ("Step", "Reset"))
+        server.allow(moves, _one_of(("Step", "Reset")))
         moves.on_click(lambda event: self._move(event.target.value))
         self._control(
             gui.add_dropdown("Speed", [f"{speed:g}" for speed in SPEEDS], initial_value="1"),
@@ -62,6 +67,7 @@ class Panel:
             mu, live.set_friction, lambda: own if live.friction is None else live.friction
         )
         back = gui.add_button("mu of the model", hint="Every geom has its own mu again.")
+        self._server.allow(back, _is_flag)
 
         @back.on_click
         def _(_: Any) -> None:
@@ -112,7 +118,9 @@ class Panel:
             self._control(box, _group_setter(style, group), _group_getter(style, group))
 
     def _control(self, handle: Any, put: Callable[[Any], None], get: Callable[[], Any]) -> None:
-        """A control that sets something; if that is refused, the control goes back to what is."""
+        """A control that sets something; if that is refused, the control goes back to what is.
+        What its list or range does not hold does not come this far."""
+        self._server.allow(handle, _rule_of(handle))
 
         def change(value: Any) -> None:
             try:
@@ -144,6 +152,26 @@ class Panel:
         if isinstance(session, Replay) and abs(self._slider.value - session.time) > 1e-9:
             self._slider.value = session.time
         self._plots.refresh(session.history)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _one_of(values: Iterable[str]) -> Rule:
+    allowed = frozenset(values)
+    return lambda value: isinstance(value, str) and value in allowed
+
+
+def _rule_of(handle: Any) -> Rule:
+    """By the kind of control: a list, a range, or a box to tick. As it is now: visitors' messages
+    cannot change it."""
+    if isinstance(handle, viser.GuiDropdownHandle):
+        return _one_of(handle.options)
+    if isinstance(handle, viser.GuiSliderHandle):
+        least, most = float(handle.min), float(handle.max)
+        return lambda value: is_number(value) and least <= value <= most
+    return _is_flag
 
 
 def _number(name: str, text: str) -> float:

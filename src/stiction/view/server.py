@@ -1,17 +1,28 @@
-"""The web server: viser's, on an address that is checked first, without its banner and tunnel."""
+"""The web server: viser's, on an address that is checked first, without its banner and tunnel.
+
+viser answers whoever asks, takes messages of 50 MB, and lets a visitor's message write to any
+attribute of a control. All that goes through `admission.py` and `Server.allow` first.
+"""
 
 from __future__ import annotations
 
 import errno
 import logging
+import reprlib
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import rich
 import viser
+import viser.infra
+import websockets.asyncio.server
+from viser._messages import GuiUpdateMessage
 
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, StictionError
+from stiction.view.admission import MOST_BYTES, Admission
 
 LOCAL = "127.0.0.1"
 """The address that only this machine reaches."""
@@ -22,8 +33,42 @@ NOISY = ("websockets", "asyncio")
 is; they have an empty one, so that they speak only to who set up logging."""
 
 
+Rule = Callable[[Any], bool]
+"""Whether a control may have that value."""
+
+_starting = threading.Lock()
+
+
 class Server(viser.ViserServer):
     """Never opens viser's public tunnel, which any visitor's message could ask for."""
+
+    admission: Admission
+    _rules: dict[str, tuple[str, Rule]]
+
+    def allow(self, handle: Any, rule: Rule) -> None:
+        """Takes from visitors, for that control, only values that the rule is true of."""
+        self._rules[handle._impl.uuid] = handle.label, rule
+
+    def check_values(self, tell: Callable[[str], None]) -> None:
+        """From now on only controls that were allowed to change do, and in their value only.
+
+        tell: is called with a sentence where a value is refused, in the server's thread.
+        """
+        self._rules = {}
+        interface, inner = self.gui._websock_interface, self.gui._handle_gui_updates
+        interface.unregister_handler(GuiUpdateMessage, inner)
+
+        async def checked(client: Any, message: Any) -> None:
+            if message.uuid not in self._rules or list(message.updates) != ["value"]:
+                return
+            label, rule = self._rules[message.uuid]
+            value = message.updates["value"]
+            if rule(value):
+                await inner(client, message)
+            else:
+                tell(f"{label}: is {reprlib.repr(value)}, which is not in its list or range")
+
+        interface.register_handler(GuiUpdateMessage, checked)
 
     def request_share_url(self, verbose: bool = True) -> str | None:
         """Refused."""
@@ -35,8 +80,16 @@ def start(host: str, port: int, label: str) -> Server:
     _check(host, port)
     for name in NOISY:
         logging.getLogger(name).addHandler(logging.NullHandler())
-    with _silent():
+    admission = Admission(host)
+    with _silent(), _asking(admission):
         server = Server(host=host, port=port, label=label, verbose=False)
+    server.admission = admission
+    if not admission.installed:
+        stop(server)
+        raise StictionError(
+            f"viser {viser.__version__} starts its server in a way that this release of stiction "
+            "does not know, and would let in any web site: install viser 1.1"
+        )
     if port and server.get_port() != port:  # taken since it was checked: viser goes on to the next
         stop(server)
         raise InvalidInput("--port", _taken(port))
@@ -50,10 +103,30 @@ def stop(server: Server) -> None:
 
 
 def url(server: Server) -> str:
-    """Where a browser on this machine finds the page."""
+    """Where a browser on this machine finds the page; it holds the token that lets it in."""
     host = server.get_host()
     shown = LOCAL if host in ("0.0.0.0", "") else f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{server.get_port()}"
+    return f"http://{shown}:{server.get_port()}/?token={server.admission.token}"
+
+
+@contextmanager
+def _asking(admission: Admission) -> Iterator[None]:
+    """Servers that viser starts meanwhile ask `admission` first. viser has no way to be told."""
+    library: Any = websockets.asyncio.server
+    with _starting:
+        original = library.serve
+
+        def serve(handler: Any, *arguments: Any, **options: Any) -> Any:
+            if getattr(handler, "__module__", "").startswith("viser."):
+                options["process_request"] = admission.answers(options.get("process_request"))
+                options["max_size"] = MOST_BYTES
+            return original(handler, *arguments, **options)
+
+        library.serve = serve
+        try:
+            yield
+        finally:
+            library.serve = original
 
 
 def _check(host: str, port: int) -> None:

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Scales, Whitened
+from stiction.contact.problem.files import read_npz
 from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
 from stiction.contact.problem.scales import measure, measure_delassus
 from stiction.errors import InvalidInput, real_numbers
@@ -574,13 +575,7 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ContactProblem:
         """The problem that `save` wrote; validated again."""
-        with Path(path).open("rb") as stream:
-            try:
-                file = np.load(stream, allow_pickle=False)
-                content = {name: file[name] for name in file.files}
-            except Exception as error:
-                # A damaged file can have zipfile, zlib and NumPy raise nearly anything.
-                raise InvalidInput(str(path), f"is no .npz file of numbers: {error}") from error
+        content: dict[str, Any] = read_npz(path, "contact problem")
         version = content.pop("format", None)
         if version is None or not any(np.array_equal(version, v) for v in range(1, FORMAT + 1)):
             reason = f"is no contact problem of format 1 to {FORMAT}, but of format {version}"

@@ -58,6 +58,7 @@ from stiction.simulate.event_driven.impact import (
 from stiction.simulate.event_driven.impact_time import NOTHING, Verdict, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
 from stiction.simulate.event_driven.trajectories import ACCEPT, Motion
+from stiction.simulate.options import is_number, is_whole
 from stiction.simulate.report import Report
 
 Array = NDArray[np.float64]
@@ -99,18 +100,18 @@ class EventDriven:
 
     def __post_init__(self) -> None:
         """Checks the options."""
-        if self.dt is not None and not 0.0 < self.dt < np.inf:
-            raise InvalidInput("dt", f"is {self.dt}: a step takes a positive time in seconds")
+        if self.dt is not None and not (is_number(self.dt) and 0.0 < self.dt < np.inf):
+            raise InvalidInput("dt", f"is {self.dt!r}: a step takes a positive time in seconds")
         if self.integrator not in ("rk4", "symplectic"):
             raise InvalidInput("integrator", f"is {self.integrator!r}: 'rk4' or 'symplectic'")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise InvalidInput("restitution", f"is {self.restitution}: a number from 0 to 1")
+        if not (is_number(self.restitution) and 0.0 <= self.restitution <= 1.0):
+            raise InvalidInput("restitution", f"is {self.restitution!r}: a number from 0 to 1")
         if self.hypothesis not in ("newton", "poisson"):
             raise InvalidInput("hypothesis", f"is {self.hypothesis!r}: 'newton' or 'poisson'")
-        if not 0.0 < self.tolerance < np.inf:
-            raise InvalidInput("tolerance", f"is {self.tolerance}: a positive length in metres")
-        if self.most_events != int(self.most_events) or self.most_events < 1:
-            raise InvalidInput("most_events", f"is {self.most_events}: a whole number, 1 or more")
+        if not (is_number(self.tolerance) and 0.0 < self.tolerance < np.inf):
+            raise InvalidInput("tolerance", f"is {self.tolerance!r}: a positive length in metres")
+        if not (is_whole(self.most_events) and self.most_events >= 1):
+            raise InvalidInput("most_events", f"is {self.most_events!r}: a whole number, 1 or more")
 
 
 class EventEngine:

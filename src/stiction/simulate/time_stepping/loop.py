@@ -21,6 +21,7 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.clock import ticks
+from stiction.bridge.guard import caught
 from stiction.bridge.gyroscopic import steady_spin
 from stiction.bridge.layout import (
     flags,
@@ -93,6 +94,7 @@ _QPOS, _QVEL, _ACT, _CTRL, _QFRC, _XFRC, _MPOS, _MQUAT = (
 _SMOOTH, _FREE, _QACC, _CONSTRAINT = (
     offset("mjData", name) for name in ("qfrc_smooth", "qacc_smooth", "qacc", "qfrc_constraint")
 )
+_ACT_DOT = offset("mjData", "act_dot")
 _SIZES = tuple(offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl"))
 _FLAGS = tuple(
     offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
@@ -112,6 +114,9 @@ RETRIES = 3
 CAUTIOUS = 0.2
 """Share of a deep overlap that one step takes back."""
 
+LARGEST = float(mujoco.mjMAXVAL)
+"""Of speeds; beyond it MuJoCo calls a state bad."""
+
 
 class Stop(IntEnum):
     """Why `run` returned."""
@@ -128,6 +133,10 @@ class Stop(IntEnum):
     UNSOLVED = 5
     """The compiled solve did not pass its certificate, or was not asked for; blocks, mass and
     free velocity are those of the step."""
+    DIVERGED = 6
+    """The step would leave a state that is not a number, or speeds beyond all use."""
+    ERROR = 7
+    """MuJoCo gave up, or a callback raised an exception."""
 
 
 class Config(NamedTuple):
@@ -345,6 +354,15 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
 
 
 @kernel
+def _diverges(m, d, v):
+    """Whether the state after the step, with speeds v, is not a number or beyond all use."""
+    for j in range(v.shape[0]):
+        if not abs(v[j]) <= LARGEST:
+            return True
+    return not _is_finite(pointer(d + _ACT_DOT), pointer(m + _NA))
+
+
+@kernel
 def settle(v, sigma):
     """Takes away speeds that are rounding: what stands still does so exactly."""
     for j in range(v.shape[0]):
@@ -520,14 +538,17 @@ def _pose(
 
 
 @kernel
-def run(m, d, nstep, solved, config: Config, ground, address):
+def run(frame, m, d, nstep, solved, config: Config, ground, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
+    frame: `Guard.frame`.
     ground: `terrain.Ground.features`. With and without it this is compiled apart, so that only
     those who have height fields wait for what they need.
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
+    if caught(frame) != 0:
+        return Stop.ERROR
     # All of a step in one body: every level of calls above the solver would have it optimized
     # once more when it is compiled.
     b, newton, grading, step = unpack(address)
@@ -573,6 +594,8 @@ def run(m, d, nstep, solved, config: Config, ground, address):
                 return Stop.UNSOLVED
         else:
             row_velocities(b, counts[Count.BLOCKS], newton.v, newton.u, newton.size)
+        if _diverges(m, d, newton.v):
+            return Stop.DIVERGED
         begun = ticks()
         _write(m, d, config, b, newton, grading, step, taken == nstep - 1)
         deepest = _pose_overlap(m, config, b, newton, grading, step)

@@ -175,7 +175,8 @@ class Workspace:
         arrays += [*self.grading.table, *self.grading[1:], *self.step]
         places = [array.__array_interface__["data"][0] for array in arrays]
         assert len(places) == ARRAYS, "`unpack` numbers the arrays"
-        self.address = np.array([nq, nv, cap, entries, len(free), nbody, *places], np.int64)
+        self._table = np.array([nq, nv, cap, entries, len(free), nbody, *places], np.int64)
+        self.address = int(self._table.ctypes.data)
 
     def carry_over(self, other: Workspace) -> None:
         """Takes the guess and the statistics of a smaller workspace over."""
@@ -195,6 +196,8 @@ def _ints(address, shape):
     return carray(as_pointer(address), shape, np.int64)
 
 
+TABLE = 6 + ARRAYS
+"""Sizes and addresses that `Workspace.address` points to."""
 COUNTS, FIGURES, TOTALS, STAGES = len(Count), len(Figure), len(Total), len(Stage)
 KEYS, PLACES = len(Key), len(Place)
 ENTRIES = 9
@@ -202,8 +205,13 @@ ENTRIES = 9
 
 
 @kernel
-def unpack(a):
-    """(Blocks, NewtonWorkspace, GradingWorkspace, Step) of `Workspace.address`."""
+def unpack(address):
+    """(Blocks, NewtonWorkspace, GradingWorkspace, Step) of `Workspace.address`.
+
+    The address, not the table: a kernel that MuJoCo's errors jump back into (`bridge/guard.py`) may
+    not hold what is counted by references.
+    """
+    a = _ints(address, (TABLE,))
     nq, nv, cap, entries, free, nbody = a[0], a[1], a[2], a[3], a[4], a[5]
     b = Blocks(
         _ints(a[6], (cap, blocks.HEADS)), _floats(a[7], (cap, blocks.DATA)),

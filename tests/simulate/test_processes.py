@@ -1,0 +1,71 @@
+"""Signals, threads and forks."""
+
+import os
+import signal
+import threading
+import time
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import BOX, load
+from mjdata import state
+
+import stiction
+
+FOREVER = 10**12
+
+
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+def test_ctrl_c_ends_many_steps_soon_and_between_two_of_them(stepper):
+    model, data = load(BOX)
+    simulator = stiction.Simulator(model, stepper=stepper)
+    simulator.step(data, 10)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        simulator.step(data, FOREVER)
+    assert time.perf_counter() - begun < 1.5
+    steps = data.time / model.opt.timestep
+    assert steps == pytest.approx(round(steps), abs=1e-6 * steps)
+    twin = mujoco.MjData(model)
+    stiction.Simulator(model, stepper=stepper).step(twin, round(steps))
+    assert np.allclose(twin.qpos, data.qpos, rtol=0.0, atol=1e-9)
+    simulator.step(data, 10)
+
+
+def test_steps_in_chunks_are_the_same_steps():
+    model, one = load(BOX)
+    many = mujoco.MjData(model)
+    one.qvel[:] = many.qvel[:] = [0.3, 0.2, 1.0, 0.5, -0.4, 2.0]
+    first, second = stiction.Simulator(model), stiction.Simulator(model)
+    for _ in range(700):
+        first.step(one)
+    second.step(many, 700)
+    assert state(one) == state(many)
+    assert first.statistics.steps == second.statistics.steps == 700
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_process_forked_while_a_step_runs_can_step():
+    model, data = load(BOX)
+    simulator, own = stiction.Simulator(model), mujoco.MjData(model)
+    simulator.step(data, 5)
+    thread = threading.Thread(target=lambda: simulator.step(data, 400_000), daemon=True)
+    thread.start()
+    time.sleep(0.2)
+    assert thread.is_alive()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        status = 1
+        try:
+            simulator.step(own, 5)
+            stiction.step(model, own)
+            status = 0 if own.time > 0.0 else 2
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    thread.join()
+    assert status == 0
