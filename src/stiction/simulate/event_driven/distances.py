@@ -7,7 +7,7 @@ MuJoCo's contacts within a margin carry the distance of the two geoms, and agree
 - several contacts of one pair of convex geoms (cylinder, mesh, capsule on either) may have
   distances off by 1e-2 m and normals off by a radian. Where the nearest of them is not as near as
   `mj_geomDistance` says, or has another normal, that one witness takes their place
-  (`Surveyor.mend`);
+  (`Surveyor.mend`); those of cylinders and capsules side by side are exact (`cylinders.py`);
 - two boxes edge to edge at 1e-3 m seem up to 1e-5 m farther apart than they are; at 1e-5 m they
   are exact. Bounds on the time of impact allow for it;
 - a height field has one contact per cell, which jumps about below a face, fifty at most, and some
@@ -30,6 +30,7 @@ from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
 from stiction.errors import StictionError
 from stiction.kernels.compile import kernel
+from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import Ground, frame_about
 
 Array = NDArray[np.float64]
@@ -121,6 +122,7 @@ class Surveyor:
         self._convex = np.isin(model.geom_type, _CONVEX)
         self._suspects = bool(self._round.any()) and int(self._convex.sum()) > 1
         self._ground = Ground(model, tolerance)
+        self._sides = np.isin(model.geom_type, (CAPSULE, CYLINDER)).sum() > 1
 
     @staticmethod
     def count_full(data: mujoco.MjData) -> int:
@@ -131,7 +133,7 @@ class Surveyor:
     def place(self, data: mujoco.MjData, qpos: Array) -> None:
         """Kinematics, inertia, contacts and rows at qpos, within the margins as they are."""
         data.qpos[:] = qpos
-        if self._suspects or self._ground.features is not None:
+        if self._suspects or self._sides or self._ground.features is not None:
             mujoco.mj_fwdKinematics(self.model, data)
             self._constrain(data)
         else:
@@ -174,6 +176,8 @@ class Surveyor:
         self._ground.replace_contacts(model, data)
         if self._suspects and data.ncon > 1:
             self.mend(data)
+        if self._sides:
+            refine_parallel(model._address, data._address)
         mujoco.mj_makeConstraint(model, data)
         mujoco.mj_transmission(model, data)
 

@@ -19,7 +19,8 @@ that happens grows with the acceleration a and the tolerance: sqrt(2 a tolerance
 
 Where events come in shorter and shorter times, or no finite force exists (Painleve), a short piece
 of the step is taken at the velocity level: all contacts within reach in one solve of the contact
-model, inelastic, each allowed to close but not beyond. It always has a solution.
+model, inelastic, each allowed to close but not beyond. It always has a solution. With restitution
+it ends before an impact that is fast enough to matter, and such impacts are resolved one by one.
 
 Overlap and errors of equality constraints that integration leaves are taken back when they exceed
 half of the tolerance, without adding velocity (`drift.py`).
@@ -63,6 +64,7 @@ from stiction.simulate.report import Report
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 Integrator = Literal["rk4", "symplectic"]
 
 BURST = 0.25
@@ -73,6 +75,9 @@ PATIENCE = 5
 
 PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
+
+BRIEF = 1e-3
+"""Length of a piece, in steps, that is taken though a fast impact may lie within it."""
 
 SLIPS = 1e3
 """Slip, in units of the speeds that are none, above which contacts that may not slip get an
@@ -206,14 +211,16 @@ class EventEngine:
                 held, moved, verdict = self._advance(phase, held, left)
             except Impasse:
                 # Twice as long each time: what comes back at once is not worth resolving.
-                moved, verdict = motion.land(phase, min(left, piece)), NOTHING
+                calm = max(self._calm_time(phase), BRIEF * self.dt)
+                moved, verdict = motion.land(phase, min(left, piece, calm)), NOTHING
                 recent.clear()
                 held, piece = None, 2.0 * piece
             began = self._now
             self._now += moved.elapsed
             if verdict.overdue > 0.0:
                 self._count_event(moved.seen, verdict.culprit)
-                recent.append(began)
+                if verdict.culprit < 0 or not self._fast(moved)[verdict.culprit]:
+                    recent.append(began)
             state = drift.settle(motion, held, moved)
             phase, held = self._begin(state, moved), None
         return phase, held
@@ -226,7 +233,8 @@ class EventEngine:
         smooth = self.stepper.integrator == "rk4"
         if smooth:
             held = held or motion.hold(phase)
-            path = motion.roll(phase, held)
+            phase, first = motion.slide(phase, held, left)
+            path = motion.roll(phase, first)
         else:
             held, path = None, motion.glide(phase)
         end = motion.faithful(held, path, left)
@@ -236,6 +244,20 @@ class EventEngine:
         if not verdict.acceptable:
             raise Impasse
         return held, moved, verdict
+
+    def _fast(self, at: Phase | Moved) -> Mask:
+        """(nc,) contacts that close too fast for restitution to be left out: what bounces at less
+        has come to rest in a burst, unless it loses nothing."""
+        e, seen = self.stepper.restitution, at.seen
+        if e == 0.0:
+            return np.zeros(seen.nc, np.bool_)
+        change = np.abs(seen.normal @ np.linalg.solve(seen.mass, seen.force))
+        return np.asarray(at.speed < -(1.0 - e) * BURST * self.dt * change, np.bool_)
+
+    def _calm_time(self, phase: Phase) -> float:
+        """Time [s] in which no contact closes that is fast; half of what its speed tells."""
+        fast = self._fast(phase) & (phase.seen.gap > self.stepper.tolerance)
+        return float((0.5 * phase.seen.gap[fast] / -phase.speed[fast]).min(initial=np.inf))
 
     # Events
 
@@ -251,8 +273,7 @@ class EventEngine:
             speed = seen.normal @ state.qvel
             slack = motion.slack(seen, state.qvel)
             touching = np.flatnonzero(seen.gap <= tolerance)
-            approach = np.where(speed[touching] < -slack[touching], speed[touching], 0.0)
-            hits = touching[approach < 0.0]
+            hits = touching[speed[touching] < -slack[touching]]
             if motion.law.kind is Kind.HOLD and not len(hits):
                 stays = touching[speed[touching] <= slack[touching]]
                 hits = _slipping(seen, state.qvel, stays, slack)
@@ -261,14 +282,14 @@ class EventEngine:
                     seen = motion.look(state)
                 return motion.phase(state, seen)
             self._count_event(seen, int(hits[0]))
-            state = state._replace(qvel=self._hit(seen, state.qvel, touching, approach))
+            state = state._replace(qvel=self._hit(seen, state.qvel, touching, slack[touching]))
             seen = motion.look(state)
 
-    def _hit(self, seen: Snapshot, qvel: Array, touching: Indices, approach: Array) -> Array:
+    def _hit(self, seen: Snapshot, qvel: Array, touching: Indices, slack: Array) -> Array:
         """Velocity after an impact."""
         stepper = self.stepper
         solution = solve_impact(
-            self._impacts, seen, qvel, touching, approach, stepper.restitution, stepper.hypothesis
+            self._impacts, seen, qvel, touching, slack, stepper.restitution, stepper.hypothesis
         )
         problem = impact_problem(self._impacts, seen, qvel, touching)
         self._check(problem, solution, seen, touching, "impact")

@@ -46,14 +46,15 @@ def held_spins(
 @kernel
 def held_rows(
     place: Indices, normal: Array, tangent: Array, friction: Array, qvel: Array, sliding: Mask,
-    direction: Array, least: Array,
+    direction: Array, steady: Mask, least: Array,
 ) -> tuple[Indices, Array, Array, Array, Mask, Array]:  # fmt: skip
     """(at (n,), normal (n, nv), tangent (n, 2, nv), friction (n,), sliding (n,), direction (n, 2))
     of held contacts at a state; place (nh,): where they are in its rows, or -1.
 
-    sliding, direction (nh, 2): at the start of the phase. A slip that is slower than `least` (nh,)
-    along its first direction, or has turned round, tends to that direction: else stages of the
-    integrator on either side of a stop would disagree, and it could not be located.
+    sliding, direction (nh, 2): at the start of the phase, kept where `steady` (nh,). A slip that is
+    slower than `least` (nh,) along its first direction, or has turned round, tends to that
+    direction: else stages of the integrator on either side of a stop would disagree, and it could
+    not be located.
     """
     nv = qvel.shape[0]
     n = 0
@@ -74,7 +75,9 @@ def held_rows(
             tangents[k, 0, a], tangents[k, 1, a] = tangent[j, 0, a], tangent[j, 1, a]
             s0 += tangent[j, 0, a] * qvel[a]
             s1 += tangent[j, 1, a] * qvel[a]
-        if slides[k]:
+        if slides[k] and steady[i]:
+            along[k, 0], along[k, 1] = direction[i, 0], direction[i, 1]
+        elif slides[k]:
             lack = max(least[i] - s0 * direction[i, 0] - s1 * direction[i, 1], 0.0)
             s0 += lack * direction[i, 0]
             s1 += lack * direction[i, 1]

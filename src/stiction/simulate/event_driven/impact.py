@@ -8,8 +8,11 @@ dry friction of joints neither: both are finite. Restitution e by one of two hyp
     Poisson   compression, e = 0, with normal impulses p; then expansion, with e p and friction to
               match, and more where bodies would still approach (Glocker and Pfeiffer)
 
-Either may add energy where friction acts on eccentric bodies (Kane's example). e is then halved
-until the kinetic energy does not rise; e = 0 cannot raise it.
+Newton's may add energy where an impact drives bodies together that were parting in another contact.
+Then that contact is let approach by e times its speed as well (Moreau), and is an impact of its
+own right after: without friction that loses no energy if e = 1, and gains none. Where friction
+acts on eccentric bodies either may still add energy (Kane's example). e is then halved until the
+kinetic energy does not rise; e = 0 cannot raise it.
 """
 
 from __future__ import annotations
@@ -85,29 +88,30 @@ def solve_impact(
     seen: Snapshot,
     velocity: Array,
     touching: Indices,
-    approach: Array,
+    slack: Array,
     restitution: float,
     hypothesis: Hypothesis,
 ) -> ContactSolution:
-    """Velocity after the impact and its impulses; approach (nt,) is N v- where bodies approach,
-    else 0."""
+    """Velocity after the impact and its impulses; slack (nt,): speeds that are none [m/s]."""
     kinetic = 0.5 * float(velocity @ seen.mass @ velocity)
+    speed = seen.normal[touching] @ velocity
+    speed[np.abs(speed) <= slack] = 0.0
     plastic = None
     if hypothesis == "poisson" or restitution == 0.0:
         plastic = model.solve(impact_problem(model, seen, velocity, touching))
         if restitution == 0.0:
             return plastic
     e = restitution
-    for _ in range(HALVINGS):
+    for attempt in range(HALVINGS):
         if plastic is None:
-            bound = -e * approach
+            bound = -e * (speed if attempt else np.minimum(speed, 0.0))
             solution = model.solve(impact_problem(model, seen, velocity, touching, bound))
         else:
             solution = _give_back(model, seen, touching, plastic, e)
         after = 0.5 * float(solution.velocity @ seen.mass @ solution.velocity)
         if after <= kinetic * (1.0 + GAIN):
             return solution
-        e *= 0.5
+        e *= 0.5 if attempt or plastic is not None else 1.0
     return plastic or model.solve(impact_problem(model, seen, velocity, touching))
 
 

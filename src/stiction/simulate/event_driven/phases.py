@@ -37,6 +37,7 @@ class Phase(NamedTuple):
     sliding: Mask  # (nh,)
     direction: Array  # (nh, 2) of their slip
     pace: Array  # (nh,) its speed
+    steady: Mask  # (nh,) slips that keep their direction throughout a step
     turning: Array  # (nf,) sign of the speed of dry joints that move
     spinning: Array  # (ns,) the same of torsional and rolling motion at held contacts
 

@@ -30,6 +30,7 @@ from stiction.simulate.event_driven.held_rows import held_rows, held_spins
 from stiction.simulate.event_driven.impact import tangents_for
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
+from stiction.simulate.event_driven.slip_directions import choose_directions
 from stiction.simulate.event_driven.sustained import (
     Loads,
     certify_sustained,
@@ -143,8 +144,9 @@ class Motion:
         spinning = np.where(np.abs(spin) > self.still, np.sign(spin), 0.0)
         bound = self._bound(seen, speed, held)
         return Phase(
-            state, seen, speed, bound, touching, held, rubs, direction, size, turning, spinning
-        )
+            state, seen, speed, bound, touching, held, rubs, direction, size,
+            np.zeros(len(held), np.bool_), turning, spinning,
+        )  # fmt: skip
 
     def _bound(self, seen: Snapshot, speed: Array, held: Indices) -> Array:
         """(nc,) closing speeds of the state that `data` is in; -inf where held."""
@@ -180,7 +182,7 @@ class Motion:
         v = state.qvel
         at, normal, tangent, friction, sliding, direction = held_rows(
             place, seen.normal, seen.tangent, seen.friction, v, phase.sliding, phase.direction,
-            np.maximum(SLOW * phase.pace, self.still),
+            phase.steady, np.maximum(SLOW * phase.pace, self.still),
         )  # fmt: skip
         rates, joint_rate = self._rates(state, seen, at)
         force, box, limit = seen.force, seen.dry, seen.dry_limit
@@ -224,37 +226,38 @@ class Motion:
         rates[~found] = 0.0
         return rates, joint_rate * (0.5 / ahead)
 
-    def _starting(self, phase: Phase, held: Held) -> Phase:
-        """The phase in which contacts that begin to slide do so along their first acceleration."""
+    def slide(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Array]:
+        """The phase with the slips of a step of length h, see `slip_directions.py`, and the
+        acceleration that it starts with."""
+        first = held.forces.acceleration
         if self.law.kind is not Kind.DRY or not len(phase.held):
-            return phase
-        loads = held.loads
-        pull = loads.tangent @ held.forces.acceleration + loads.tangent_rate
-        size = np.hypot(pull[:, 0], pull[:, 1])
-        starts = ~phase.sliding & (held.forces.normal > 0.0) & (loads.friction > 0.0)
-        starts &= size * self.dt > self.still
-        if not starts.any():
-            return phase
-        direction = phase.direction.copy()
-        direction[starts] = pull[starts] / size[starts, None]
-        return phase._replace(sliding=phase.sliding | starts, direction=direction)
+            return phase, first
+        slips = choose_directions(self.law, held.loads, held.forces, h, self.still)
+        if (slips.direction != held.loads.direction).any():
+            turned = held.loads._replace(sliding=slips.sliding, direction=slips.direction)
+            first = self._accelerate(turned)
+        return phase._replace(**slips._asdict()), first
+
+    def _accelerate(self, loads: Loads) -> Array:
+        """(nv,) acceleration; Impasse where there is none."""
+        found = solve_sustained(self.law, loads)
+        if found is None:
+            raise Impasse
+        return found[0].acceleration
 
     # Trajectories
 
-    def roll(self, phase: Phase, held: Held) -> Path:
-        """Runge-Kutta of order four."""
-        sliding = self._starting(phase, held)
-        start, first = phase.state, held.forces.acceleration
+    def roll(self, phase: Phase, first: Array) -> Path:
+        """Runge-Kutta of order four; first (nv,): acceleration at the start."""
+        start = phase.state
         kept = _identity(phase.seen, phase.held)
 
         def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
             state = State(self.moved(start, turn), qvel, act)
             seen = self.look(state, ahead=False)
             place = match(*kept, seen.pair, seen.point, seen.axis)
-            found = solve_sustained(self.law, self._loads(sliding, state, seen, place))
-            if found is None:
-                raise Impasse
-            return unroll(turn, qvel, self._rotations), found[0].acceleration, seen.act_dot
+            acceleration = self._accelerate(self._loads(phase, state, seen, place))
+            return unroll(turn, qvel, self._rotations), acceleration, seen.act_dot
 
         def path(h: float) -> Moved:
             v, act = start.qvel, start.act

@@ -78,6 +78,7 @@ from stiction.simulate.time_stepping.workspace import (
     Total,
     unpack,
 )
+from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.seams import exclude_ghosts
 
@@ -230,6 +231,7 @@ def _meet(m, d, config: Config, ground, step: Step, extra):
     if ground is not None:
         terrain, hulls, tolerance = ground
         replace_contacts(m, d, terrain, hulls, tolerance)
+    refine_parallel(m, d)
     exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)
     if _full(d) != before:

@@ -1,0 +1,89 @@
+"""Cylinders and capsules side by side: exact contacts, and piles that stand up to their threshold."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import stiction
+from stiction.terrain.cylinders import refine_parallel
+
+RADIUS = 0.05
+THRESHOLD = np.tan(np.radians(15.0))
+"""Friction at which a cylinder stays on two others, all alike: half of the angle from the vertical
+at which it touches them."""
+
+
+def pile(friction, kind, yaw):
+    """A cylinder on two others, of different lengths."""
+    heights = (RADIUS, RADIUS, (1.0 + np.sqrt(3.0)) * RADIUS)
+    body = "".join(
+        f'<body pos="{x} 0 {z}" euler="90 0 0"><freejoint/>'
+        f'<geom type="{kind}" size="{RADIUS} {half}" mass="1" friction="{friction}"/></body>'
+        for x, z, half in zip((-RADIUS, RADIUS, 0.0), heights, (0.1, 0.12, 0.08), strict=True)
+    )
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="1e-3"/><worldbody>'
+        f'<geom type="plane" size="5 5 .1" friction="{friction}"/>'
+        f'<frame euler="0 0 {yaw}">{body}</frame></worldbody></mujoco>'
+    )
+
+
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+@pytest.mark.parametrize(("kind", "yaw"), [("cylinder", 17.3), ("capsule", 0.0)])
+def test_a_pile_of_three_stands_above_its_threshold_and_falls_below(kind, yaw, stepper):
+    for factor, stands in ((1.01, True), (0.99, False)):
+        model = pile(factor * THRESHOLD, kind, yaw)
+        data = mujoco.MjData(model)
+        stiction.Simulator(model, stepper=stepper).step(data, 30)
+        fastest = np.abs(data.qvel).max()
+        assert fastest < 1e-11 if stands else fastest > 5e-3
+
+
+def meet(first, second):
+    """(gaps, points, normals) of two geoms after `refine_parallel`, and the model and its data."""
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><worldbody><geom {first} margin=".05"/>
+        <body><freejoint/><geom {second} margin=".05"/></body></worldbody></mujoco>"""
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_fwdKinematics(model, data)
+    mujoco.mj_collision(model, data)
+    refine_parallel(model._address, data._address)
+    contacts = data.contact
+    return contacts.dist.copy(), contacts.pos.copy(), contacts.frame[:, :3].copy(), model, data
+
+
+@pytest.mark.parametrize("first", ["cylinder", "capsule"])
+@pytest.mark.parametrize("second", ["cylinder", "capsule"])
+def test_parallel_sides_touch_at_the_ends_of_what_they_share(first, second):
+    gap, point, normal, *_ = meet(
+        f'type="{first}" size=".05 .1"', f'type="{second}" size=".03 .06" pos=".08001 0 .07"'
+    )
+    assert gap == pytest.approx([1e-5, 1e-5], abs=1e-15)
+    assert np.sort(point[:, 2]) == pytest.approx([0.01, 0.1], abs=1e-12)
+    assert np.abs(normal[:, 0]) == pytest.approx([1.0, 1.0], abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["cylinder", "capsule"])
+@pytest.mark.parametrize("euler", ["0.3 0 0", "0 0.2 40", "0.7 -0.4 10", "3 0 0"])
+def test_the_nearest_of_them_is_as_near_as_the_geoms_are(kind, euler):
+    # Turned about y an end comes nearer, turned about x the axes cross.
+    gap, _, _, model, data = meet(
+        f'type="{kind}" size=".05 .1"', f'type="{kind}" size=".03 .1" pos=".0815 0 0" euler="{euler}"'
+    )
+    model.opt.ccd_tolerance = 1e-12
+    model.opt.ccd_iterations = 500
+    true = mujoco.mj_geomDistance(model, data, 0, 1, 1.0, None)
+    assert gap.min() == pytest.approx(true, abs=1e-9)
+
+
+@pytest.mark.parametrize("place", ["0 0 .2", ".06 0 .1999", ".0801 0 0"])
+def test_caps_and_axes_that_cross_steeply_stay_as_mujoco_has_them(place):
+    turned = 'euler="40 0 0"' if place.endswith(" 0 0") else ""
+    first = 'type="cylinder" size=".05 .1"'
+    second = f'type="cylinder" size=".03 .1" pos="{place}" {turned}'
+    gap, point, normal, model, data = meet(first, second)
+    mujoco.mj_collision(model, data)
+    assert gap == pytest.approx(data.contact.dist, abs=0)
+    assert point == pytest.approx(data.contact.pos, abs=0)
+    assert normal == pytest.approx(data.contact.frame[:, :3], abs=0)
