@@ -1,7 +1,7 @@
-"""Contacts of cylinders and capsules that lie side by side, where MuJoCo gives one with a normal off
-by 8e-4 rad, or one that jumps along the line in which they touch.
+"""Contacts of cylinders and capsules that lie side by side, where MuJoCo gives one with a normal
+off by 8e-4 rad, or one that jumps along the line in which they touch.
 
-Two such geoms whose axes are nearly parallel touch at the ends of the stretch that they share. There
+Two such geoms whose axes are nearly parallel touch at the ends of the stretch that they share:
 
     rim on side      the rim of a cylinder meets the side of the other geom: nearest point of the
                      circle to the other's axis, normal from that axis
@@ -9,8 +9,8 @@ Two such geoms whose axes are nearly parallel touch at the ends of the stretch t
     side on side     if the axes cross within the stretch: along the perpendicular to both; only
                      where it is nearer than the ends
 
-each with its exact distance, at any angle between the axes. Other contacts of such pairs, of caps or
-of axes that cross steeply, stay as MuJoCo has them.
+each with its exact distance, at any angle between the axes. Other contacts of such pairs, of caps
+or of axes that cross steeply, stay as MuJoCo has them.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def put_end(
     out[GAP] = gap
     out[POINT : POINT + 3] = point + (reach + 0.5 * gap) * normal
     out[NORMAL : NORMAL + 3] = sign * normal
-    return (point - other) @ line
+    return (point - other) @ line  # type: ignore[return-value]  # a number
 
 
 @kernel

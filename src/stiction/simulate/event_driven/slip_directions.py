@@ -1,10 +1,10 @@
 """Directions of dynamic friction that turn faster than a step can follow.
 
-Friction mu f_n against a slip s, across a body whose response at the contact is W, turns the slip by
+Friction mu f_n against a slip s, on a body whose response at the contact is W, turns the slip at
 the rate mu f_n W / |s|: a slip that has just begun, or is about to end, turns within microseconds
-toward where the other forces drive it. An explicit method multiplies what is across that direction,
-rounding at first, in each step. So where the rate is too high for the step, contacts keep one
-direction throughout it: that of the slip after an implicit step with Coulomb's law,
+toward where the other forces drive it. In each step an explicit method multiplies what is across
+that direction, which is rounding at first. So where the rate is too high for the step, contacts
+keep one direction throughout it: that of the slip after an implicit step with Coulomb's law,
 
     M v+ = M v + h (f + N' f_n + T' f_t),   f_t against the slip T v+,
 
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FOLLOWED = 1.0
-"""Turns of a slip in a step, by its rate, that stages of Runge-Kutta follow: it is stable to 2.7."""
+"""Rate at which a slip turns, times the step, that Runge-Kutta follows: it is stable to 2.7."""
 
 
 class Slips(NamedTuple):

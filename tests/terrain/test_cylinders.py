@@ -1,4 +1,4 @@
-"""Cylinders and capsules side by side: exact contacts, and piles that stand up to their threshold."""
+"""Cylinders and capsules side by side: exact contacts, and piles that stand by their threshold."""
 
 import mujoco
 import numpy as np
@@ -69,7 +69,8 @@ def test_parallel_sides_touch_at_the_ends_of_what_they_share(first, second):
 def test_the_nearest_of_them_is_as_near_as_the_geoms_are(kind, euler):
     # Turned about y an end comes nearer, turned about x the axes cross.
     gap, _, _, model, data = meet(
-        f'type="{kind}" size=".05 .1"', f'type="{kind}" size=".03 .1" pos=".0815 0 0" euler="{euler}"'
+        f'type="{kind}" size=".05 .1"',
+        f'type="{kind}" size=".03 .1" pos=".0815 0 0" euler="{euler}"',
     )
     model.opt.ccd_tolerance = 1e-12
     model.opt.ccd_iterations = 500
