@@ -61,6 +61,13 @@ SMOOTH = {
         '<joint joint="reach" coef="-.4"/></fixed></tendon>',
     ),
     "fluid": (CHAIN.format(joint="") + "<!-- -->", ""),
+    "tumbling in a fluid": (
+        '<body pos="0 0 2"><freejoint/><geom type="box" size=".1 .2 .3" mass="9"/></body>', ""
+    ),
+    "falling through a fluid": (
+        '<body pos="0 0 2" euler="10 20 30"><freejoint/>'
+        '<geom type="ellipsoid" size=".1 .2 .05" mass="9" fluidshape="ellipsoid"/></body>', ""
+    ),
     "weightless": (CHAIN.format(joint="").replace('<body name="', '<body gravcomp="1" name="'), ""),
     "plastic": (CHAIN.format(joint='springyield="0.05"').replace(
         'name="elbow"', 'name="elbow" stiffness="30"'), ""),
@@ -78,7 +85,7 @@ SMOOTH = {
 def smooth(name):
     """A model without contact, moving, under the integrator that the simulator stands for."""
     bodies, rest = SMOOTH[name]
-    medium = 'density="900" viscosity=".5"' if name == "fluid" else ""
+    medium = 'density="900" viscosity=".5"' if name.endswith("fluid") else ""
     model, data = load(
         f'<mujoco><option integrator="implicitfast" {medium}><flag energy="enable"/></option>'
         f"<worldbody>{bodies}</worldbody>{rest}</mujoco>"

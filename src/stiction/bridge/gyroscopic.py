@@ -6,9 +6,10 @@ degrees of freedom, no others in its tree) has the bias
     c(w) = (m R g,  m p x g + w x I w),   g = w x (w x p)
 
 with p its centre of mass and I its inertia about it, in the body's frame, R the body's rotation.
-Linearized over the step, (S + h dc/dv) dv = h f with S the mass less the other derivatives. dc/dv
-is not symmetric, and contact needs a symmetric mass: so dv is found here, and the momentum is set
-to S dv, which has the same free motion.
+Linearized over the step, (M - h D + h dc/dv) dv = h f with D the other forces' derivatives. dc/dv
+is not symmetric, nor is D in a fluid, and contact needs a symmetric mass S, M less h times the
+symmetric part of D: so dv is found here, and the momentum is set to S dv, which has the same free
+motion.
 
 The block of M gives all: m = M_00, M_wv = m [p] R', M_ww = I - m [p] [p], [p] the cross product.
 """
@@ -25,6 +26,8 @@ from stiction.kernels.compile import kernel, leaf
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _M_NNZ, _M_ADR, _M_COL = (offset("mjModel", f"M_{k}") for k in ("rownnz", "rowadr", "colind"))
+_D_NNZ, _D_ADR, _D_COL = (offset("mjModel", f"D_{k}") for k in ("rownnz", "rowadr", "colind"))
+_DERIV = offset("mjData", "qDeriv")
 _NBODY = offset("mjModel", "nbody")
 _M, _XMAT = offset("mjData", "M"), offset("mjData", "xmat")
 
@@ -115,11 +118,38 @@ def _solve_six(A, x):
         x[k] /= A[k, k]
 
 
+@leaf
+def in_envelope(b, a, i, j):
+    """Whether the mass of the six degrees of freedom from a on has the entry (i, j)."""
+    return b.first[a + max(i, j)] <= a + min(i, j)
+
+
 @kernel
-def steady_spin(m, d, b: Blocks, free, work):
+def _add_one_sided(m, d, dt, a, A):
+    """A (6, 6) -= h times the antisymmetric part of qDeriv at the six degrees of freedom from a on;
+    whether there is any."""
+    count, start = (
+        integers(pointer(m + _D_NNZ) + 4 * a, 6),
+        integers(pointer(m + _D_ADR) + 4 * a, 6),
+    )
+    total = start[5] + count[5]
+    column, value = integers(pointer(m + _D_COL), total), numbers(pointer(d + _DERIV), total)
+    found = False
+    for i in range(6):
+        for k in range(start[i], start[i] + count[i]):
+            j = column[k] - a
+            if 0 <= j < 6 and j != i and value[k] != 0.0:
+                A[i, j] -= 0.5 * dt * value[k]
+                A[j, i] += 0.5 * dt * value[k]
+                found = True
+    return found
+
+
+@kernel
+def steady_spin(m, d, b: Blocks, derivatives, free, work):
     """Changes the momentum of the `free` bodies; before other rows are folded into the mass.
 
-    work: as from `scratch`.
+    derivatives: whether qDeriv holds those of this step; work: as from `scratch`.
     """
     dt = number(m + _TIMESTEP)
     nv, nbody = b.first.shape[0], pointer(m + _NBODY)
@@ -131,7 +161,11 @@ def steady_spin(m, d, b: Blocks, free, work):
     for n in range(free.shape[0]):
         a, body = free[n, 0], free[n, 1]
         w = b.velocity[a + 3 : a + 6]
-        if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0:
+        for i in range(6):
+            for j in range(6):
+                A[i, j] = b.mass[a + max(i, j), a + min(i, j)] if in_envelope(b, a, i, j) else 0.0
+        one_sided = derivatives and _add_one_sided(m, d, dt, a, A)
+        if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0 and not one_sided:
             continue
         for i in range(6):  # a row of M holds its diagonal alone where that is all there is
             for j in range(i + 1):
@@ -141,15 +175,14 @@ def steady_spin(m, d, b: Blocks, free, work):
         _bias_rate(block[0], block, xmat[9 * body : 9 * body + 9], w, small, rate)
         for i in range(6):
             x[i] = b.push[a + i]
-            for j in range(6):
-                A[i, j] = b.mass[a + max(i, j), a + min(i, j)]
-                if j > 2:
-                    A[i, j] += dt * rate[i, j - 3]
+            for j in range(3):
+                A[i, 3 + j] += dt * rate[i, j]
         _solve_six(A, x)
         for i in range(6):
             moved = 0.0
             for j in range(6):
-                moved += b.mass[a + max(i, j), a + min(i, j)] * x[j]
+                if in_envelope(b, a, i, j):
+                    moved += b.mass[a + max(i, j), a + min(i, j)] * x[j]
             b.push[a + i] = moved
 
 

@@ -99,6 +99,21 @@ def _entries(d, nefc):
 
 
 @kernel
+def widen_envelope(m, d, first):
+    """Lets the envelope first (nv,) hold what is not zero in qDeriv: a free body's inertia may be
+    diagonal where the drag of a fluid on it is not."""
+    nv = first.shape[0]
+    count, start = integers(pointer(m + _D_NNZ), nv), integers(pointer(m + _D_ADR), nv)
+    total = start[nv - 1] + count[nv - 1]
+    column, value = integers(pointer(m + _D_COL), total), numbers(pointer(d + _DERIV), total)
+    for j in range(nv):
+        for k in range(start[j], start[j] + count[j]):
+            if value[k] != 0.0:
+                low, high = min(column[k], j), max(column[k], j)
+                first[high] = min(first[high], low)
+
+
+@kernel
 def read_mass(m, d, b: Blocks, derivatives):
     """Fills mass and its envelope with M, less h qDeriv if `derivatives`."""
     mass, first = b.mass, b.first
@@ -108,6 +123,8 @@ def read_mass(m, d, b: Blocks, derivatives):
     column, value = integers(pointer(m + _M_COL), total), numbers(pointer(d + _M), total)
     for j in range(nv):
         first[j] = column[start[j]]
+    if derivatives:
+        widen_envelope(m, d, first)
     close_envelope(first)
     for j in range(nv):
         for k in range(first[j], j):

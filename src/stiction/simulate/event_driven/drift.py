@@ -20,32 +20,32 @@ PROJECTIONS = 20
 """Displacements to take overlap back; one or two are usual."""
 
 FIRM = 1e3
-"""Parting speed, in units of `Motion.still`, up to which a contact that pressed is still held."""
+"""Parting speed, in units of `Motion.rest_speed`, up to which what pressed is still held."""
 
 
-def settle(motion: Motion, held: Held | None, moved: Moved) -> State:
+def project_velocity(motion: Motion, held: Held | None, moved: Moved) -> State:
     """The state with its velocity changed as little as possible, in the metric of the mass, so that
     joints, contacts that press, and what sticks do not move."""
     seen, state = moved.seen, moved.state
     rows = [seen.joint]
     if held is not None and len(held.forces.normal):
         at = moved.place[(held.forces.normal > 0.0) & (moved.place >= 0)]
-        at = at[np.abs(moved.speed[at]) < FIRM * motion.still]
+        at = at[np.abs(moved.speed[at]) < FIRM * motion.rest_speed]
         rows.append(seen.normal[at])
         if motion.law.kind is not Kind.SMOOTH:
             tangent = seen.tangent[at[seen.friction[at] > 0.0]]
             slip = tangent @ state.qvel
-            stuck = np.hypot(slip[:, 0], slip[:, 1]) <= 2.0 * motion.still
+            stuck = np.hypot(slip[:, 0], slip[:, 1]) <= 2.0 * motion.rest_speed
             if motion.law.kind is Kind.HOLD:
                 stuck[:] = True
             rows.append(tangent[stuck].reshape(-1, len(state.qvel)))
         if motion.law.kind is Kind.DRY and len(seen.spin):
             spin = seen.spin[np.isin(seen.spin_contact, at) & (seen.spin_friction > 0.0)]
-            rows.append(spin[np.abs(spin @ state.qvel) <= 2.0 * motion.still])
-    rows.append(seen.dry[np.abs(seen.dry @ state.qvel) <= 2.0 * motion.still])
+            rows.append(spin[np.abs(spin @ state.qvel) <= 2.0 * motion.rest_speed])
+    rows.append(seen.dry[np.abs(seen.dry @ state.qvel) <= 2.0 * motion.rest_speed])
     every = np.concatenate(rows)
     off = every @ state.qvel
-    if not len(off) or np.abs(off).max() <= 1e-3 * motion.still:
+    if not len(off) or np.abs(off).max() <= 1e-3 * motion.rest_speed:
         return state
     factor = np.linalg.cholesky(seen.mass)
     white = np.linalg.solve(factor, every.T).T
@@ -55,13 +55,13 @@ def settle(motion: Motion, held: Held | None, moved: Moved) -> State:
     return state._replace(qvel=state.qvel + np.linalg.solve(factor.T, change))
 
 
-def error_of(seen: Snapshot) -> float:
+def largest_error(seen: Snapshot) -> float:
     """Deepest overlap, or largest error of an equality constraint [m, rad]."""
     overlap = -float(seen.gap.min(initial=0.0))
     return max(overlap, float(np.abs(seen.error).max(initial=0.0)))
 
 
-def take_back(motion: Motion, state: State, seen: Snapshot) -> tuple[State, Snapshot]:
+def project_position(motion: Motion, state: State, seen: Snapshot) -> tuple[State, Snapshot]:
     """The state without overlap or error beyond a part of the tolerance: moved as little as
     possible, in the metric of the mass, and no farther than other contacts allow. Where bodies
     are jammed what is left may be more."""
@@ -81,6 +81,6 @@ def take_back(motion: Motion, state: State, seen: Snapshot) -> tuple[State, Snap
             break
         state = state._replace(qpos=motion.moved(state, move))
         seen = motion.look(state)
-        if error_of(seen) <= PART * motion.tolerance:
+        if largest_error(seen) <= PART * motion.tolerance:
             break
     return state, seen

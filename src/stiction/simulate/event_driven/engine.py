@@ -50,13 +50,13 @@ from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
 from stiction.simulate.event_driven.distances import Snapshot
-from stiction.simulate.event_driven.events import PART, judge
+from stiction.simulate.event_driven.events import PART, check_event
 from stiction.simulate.event_driven.impact import (
     Hypothesis,
     impact_problem,
     solve_impact,
 )
-from stiction.simulate.event_driven.impact_time import NOTHING, Verdict, first_event
+from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
 from stiction.simulate.event_driven.trajectories import ACCEPT, Motion
 from stiction.simulate.options import is_number, is_whole
@@ -208,42 +208,42 @@ class EventEngine:
             try:
                 if len(recent) == PATIENCE and self._now - recent[0] < BURST * self.dt:
                     raise Impasse
-                held, moved, verdict = self._advance(phase, held, left)
+                held, moved, check = self._advance(phase, held, left)
             except Impasse:
                 # Twice as long each time: what comes back at once is not worth resolving.
                 calm = max(self._calm_time(phase), BRIEF * self.dt)
-                moved, verdict = motion.land(phase, min(left, piece, calm)), NOTHING
+                moved, check = motion.velocity_level(phase, min(left, piece, calm)), NOTHING
                 recent.clear()
                 held, piece = None, 2.0 * piece
             began = self._now
             self._now += moved.elapsed
-            if verdict.overdue > 0.0:
-                self._count_event(moved.seen, verdict.culprit)
-                if verdict.culprit < 0 or not self._fast(moved)[verdict.culprit]:
+            if check.overdue > 0.0:
+                self._count_event(moved.seen, check.culprit)
+                if check.culprit < 0 or not self._fast(moved)[check.culprit]:
                     recent.append(began)
-            state = drift.settle(motion, held, moved)
+            state = drift.project_velocity(motion, held, moved)
             phase, held = self._begin(state, moved), None
         return phase, held
 
     def _advance(
         self, phase: Phase, held: Held | None, left: float
-    ) -> tuple[Held | None, Moved, Verdict]:
+    ) -> tuple[Held | None, Moved, EventCheck]:
         """Forces of the phase, and the state at its next event, or after `left` at most."""
         motion = self._motion
         smooth = self.stepper.integrator == "rk4"
         if smooth:
             held = held or motion.hold(phase)
-            phase, first = motion.slide(phase, held, left)
-            path = motion.roll(phase, first)
+            phase, first = motion.choose_slips(phase, held, left)
+            path = motion.runge_kutta(phase, first)
         else:
-            held, path = None, motion.glide(phase)
-        end = motion.faithful(held, path, left)
-        decide = partial(judge, motion, phase, stops=smooth)
+            held, path = None, motion.symplectic_euler(phase)
+        end = motion.accurate_end(held, path, left)
+        decide = partial(check_event, motion, phase, stops=smooth)
         radius = motion.model.geom_rbound
-        moved, verdict = first_event(phase, path, end, decide, self.dt, radius)
-        if not verdict.acceptable:
+        moved, check = first_event(phase, path, end, decide, self.dt, radius)
+        if not check.acceptable:
             raise Impasse
-        return held, moved, verdict
+        return held, moved, check
 
     def _fast(self, at: Phase | Moved) -> Mask:
         """(nc,) contacts that close too fast for restitution to be left out: what bounces at less
@@ -265,8 +265,8 @@ class EventEngine:
         """The phase that starts at a state: overlap is taken back and impacts are resolved."""
         motion, tolerance = self._motion, self.stepper.tolerance
         seen = moved.seen if moved is not None and state is moved.state else motion.look(state)
-        if drift.error_of(seen) > PART * tolerance:
-            state, seen = drift.take_back(motion, state, seen)
+        if drift.largest_error(seen) > PART * tolerance:
+            state, seen = drift.project_position(motion, state, seen)
             if float(seen.gap.min(initial=0.0)) < -tolerance:
                 self._jammed(seen)
         while True:
@@ -366,7 +366,7 @@ class EventEngine:
         source = self._own.source
         event_output.write(motion, phase, forces, source.opt.cone, self._start + self.dt)
         self._known = (_inputs(motion.data), phase, held)
-        tale = event_output.StepSummary(
+        summary = event_output.StepSummary(
             self._worst or event_output.PERFECT,
             motion.pivots,
             tuple(dict.fromkeys([*self._rungs, "accelerations"])),
@@ -374,7 +374,7 @@ class EventEngine:
             overlap,
             perf_counter() - began,
         )
-        return event_output.report(motion, source, phase, forces, tale)
+        return event_output.report(motion, source, phase, forces, summary)
 
 
 def _slipping(seen: Snapshot, qvel: Array, stays: Indices, slack: Array) -> Indices:

@@ -6,7 +6,7 @@ import numpy as np
 
 from stiction.contact.models.description import Kind
 from stiction.simulate.event_driven.held_rows import held_spins
-from stiction.simulate.event_driven.impact_time import NOTHING, Verdict
+from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck
 from stiction.simulate.event_driven.phases import Moved, Phase
 from stiction.simulate.event_driven.trajectories import Motion
 
@@ -22,21 +22,21 @@ MIDDLE = 0.5 * (PART - 1.0)
 """Where in the range of speeds that are none, from -1 to PART, a stop is looked for."""
 
 
-def judge(motion: Motion, phase: Phase, trial: Moved, stops: bool) -> Verdict:
+def check_event(motion: Motion, phase: Phase, trial: Moved, stops: bool) -> EventCheck:
     """Whether a gap has closed by this state of the phase or, if `stops`, a slip has ended."""
-    verdict = _closed(motion, trial)
+    check = _closed(motion, trial)
     if stops and trial.elapsed > 0.0:
         stop = _stopped(motion, phase, trial)
-        verdict = Verdict(
-            max(verdict.overdue, stop.overdue),
-            min(verdict.ahead, stop.ahead),
-            verdict.acceptable and stop.acceptable,
-            verdict.culprit,
+        check = EventCheck(
+            max(check.overdue, stop.overdue),
+            min(check.ahead, stop.ahead),
+            check.acceptable and stop.acceptable,
+            check.culprit,
         )
-    return verdict
+    return check
 
 
-def _closed(motion: Motion, trial: Moved) -> Verdict:
+def _closed(motion: Motion, trial: Moved) -> EventCheck:
     """Whether a gap has closed: it is within the tolerance, and closing. Looked for
     where it is a part of the tolerance, and found on either side of zero."""
     seen, speed, tolerance = trial.seen, trial.speed, motion.tolerance
@@ -51,14 +51,14 @@ def _closed(motion: Motion, trial: Moved) -> Verdict:
         worst = int(np.argmax(late))
         early = trial.elapsed <= EARLY * motion.dt
         fine = not len(deep) and (early or bool((gap[shut] >= -PART * tolerance).all()))
-        return Verdict(float(late[worst]), np.inf, fine, int(shut[worst]))
+        return EventCheck(float(late[worst]), np.inf, fine, int(shut[worst]))
     if len(deep):
-        return Verdict(np.inf, np.inf, False, int(deep[0]))
+        return EventCheck(np.inf, np.inf, False, int(deep[0]))
     ahead = (gap[closing] - PART * tolerance) / -speed[closing]
     return NOTHING._replace(ahead=float(ahead.min(initial=np.inf)))
 
 
-def _stopped(motion: Motion, phase: Phase, trial: Moved) -> Verdict:
+def _stopped(motion: Motion, phase: Phase, trial: Moved) -> EventCheck:
     """Whether what slid has come to rest, or slides backwards. Located between speeds that are
     none, in either direction."""
     was, now = [], []
@@ -82,13 +82,13 @@ def _stopped(motion: Motion, phase: Phase, trial: Moved) -> Verdict:
     if not now:
         return NOTHING
     start, end = np.concatenate(was), np.concatenate(now)
-    slows = (start > motion.still) & (end < start)
+    slows = (start > motion.rest_speed) & (end < start)
     if not slows.any():
         return NOTHING
     start, end = start[slows], end[slows]
-    since = (MIDDLE * motion.still - end) * trial.elapsed / (start - end)
-    stopped = end <= PART * motion.still
+    since = (MIDDLE * motion.rest_speed - end) * trial.elapsed / (start - end)
+    stopped = end <= PART * motion.rest_speed
     if not stopped.any():
         return NOTHING._replace(ahead=float(-since.max()))
     late = max(float(since[stopped].max()), 1e-300)
-    return Verdict(late, np.inf, bool((end >= -motion.still).all()), -1)
+    return EventCheck(late, np.inf, bool((end >= -motion.rest_speed).all()), -1)

@@ -39,7 +39,7 @@ LOCATE = 20
 way something slides the state jumps, and there is nothing to locate."""
 
 
-class Verdict(NamedTuple):
+class EventCheck(NamedTuple):
     """Whether something has happened by a state."""
 
     overdue: float
@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
     """Contact of the state's snapshot that was first, or -1."""
 
 
-NOTHING = Verdict(0.0, np.inf, True, -1)
+NOTHING = EventCheck(0.0, np.inf, True, -1)
 
 
 class Trial(Protocol):
@@ -78,10 +78,10 @@ def first_event(
     start: Trial,
     path: Callable[[float], T],
     end: T,
-    judge: Callable[[T], Verdict],
+    check_event: Callable[[T], EventCheck],
     dt: float,
     radius: Array,
-) -> tuple[T, Verdict]:
+) -> tuple[T, EventCheck]:
     """The first state with an event on the way to `end`, or that; `start` has none.
 
     radius (ngeom,): of geoms, as in the margins.
@@ -92,11 +92,11 @@ def first_event(
         safe = _safe_time(here, end, dt, radius)
         then = here.elapsed + max(safe, FINEST * dt)
         there = end if then >= duration * (1.0 - 1e-9) else path(then)
-        verdict = judge(there)
-        if verdict.overdue > 0.0:
-            return _locate(path, judge, here, there, verdict)
+        check = check_event(there)
+        if check.overdue > 0.0:
+            return _locate(path, check_event, here, there, check)
         if there is end:
-            return end, verdict
+            return end, check
         here = there
 
 
@@ -125,17 +125,17 @@ def _safe_time(here: Trial, end: Trial, dt: float, radius: Array) -> float:
 
 def _locate(
     path: Callable[[float], T],
-    judge: Callable[[T], Verdict],
+    check_event: Callable[[T], EventCheck],
     before: Trial,
     after: T,
-    verdict: Verdict,
-) -> tuple[T, Verdict]:
+    check: EventCheck,
+) -> tuple[T, EventCheck]:
     """The event's state between one without it and one with it, in that order."""
-    guess = after.elapsed - verdict.overdue
+    guess = after.elapsed - check.overdue
     wide, tries = after.elapsed - before.elapsed, 0
     for _ in range(LOCATE):
         low, high = before.elapsed, after.elapsed
-        if verdict.acceptable or high - low <= 1e-14 * high:
+        if check.acceptable or high - low <= 1e-14 * high:
             break
         if tries == 2 and high - low > 0.5 * wide:
             guess = np.nan
@@ -144,12 +144,12 @@ def _locate(
         if not low < guess < high:
             guess = 0.5 * (low + high)
         trial = path(guess)
-        found = judge(trial)
+        found = check_event(trial)
         tries += 1
         if found.overdue > 0.0:
-            after, verdict = trial, found
+            after, check = trial, found
             guess = trial.elapsed - found.overdue
         else:
             before = trial
             guess = trial.elapsed + found.ahead
-    return after, verdict
+    return after, check

@@ -122,12 +122,12 @@ def _write_contact(
 
 
 def report(
-    motion: Motion, source: mujoco.MjModel, phase: Phase, forces: Acting, tale: StepSummary
+    motion: Motion, source: mujoco.MjModel, phase: Phase, forces: Acting, summary: StepSummary
 ) -> Report:
     """The report of a step whose forces have been written."""
     seen = phase.seen
     slip = seen.tangent @ phase.state.qvel
-    slides = np.hypot(slip[:, 0], slip[:, 1]) > motion.still
+    slides = np.hypot(slip[:, 0], slip[:, 1]) > motion.rest_speed
     mode = np.where(slides & (seen.friction > 0.0), Mode.SLIDE, Mode.STICK)
     mode = np.where(forces.contact[:, 0] > 0.0, mode, Mode.SEPARATE).astype(np.int8)
     record = np.zeros((seen.nc, RECORDS))
@@ -140,18 +140,18 @@ def report(
     record[:, Record.SLIP : Record.SLIP + 2] = slip
     record[:, Record.MODE], record[:, Record.FRICTION] = mode, seen.friction
     figure = np.zeros(len(Figure))
-    figure[Figure.WORST] = tale.certificate.worst
-    figure[Figure.ENERGY], figure[Figure.GAP] = tale.energy, -tale.overlap
+    figure[Figure.WORST] = summary.certificate.worst
+    figure[Figure.ENERGY], figure[Figure.GAP] = summary.energy, -summary.overlap
     ticks = np.zeros(len(Stage), np.int64)
     ticks[Stage.SOLVE] = 1  # not told apart
     return Report(
         source,
         float(motion.data.time),
-        tale.pivots,
-        tale.rungs,
+        summary.pivots,
+        summary.rungs,
         figure,
-        tale.certificate,
-        tale.seconds,
+        summary.certificate,
+        summary.seconds,
         ticks,
         1.0,  # forces, not impulses
         record,

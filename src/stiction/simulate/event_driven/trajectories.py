@@ -1,9 +1,9 @@
 """Motion between events: where a state goes under smooth forces and the contacts that it holds.
 
-`roll` is the fourth-order Runge-Kutta method. Each stage looks for the held contacts anew, where
-they are then, and solves for their forces; rotations are integrated in exponential coordinates
-(`rotations.py`). `glide` is symplectic Euler: one solve of the contact model over the whole time.
-Both are functions of that time, so that an event can be located by calling them with less.
+`runge_kutta` is the method of order four. Each stage looks for the held contacts anew, where they
+are then, and solves for their forces; rotations are integrated in exponential coordinates
+(`rotations.py`). `symplectic_euler` is one solve of the contact model over the whole time. Both are
+functions of that time, so that an event can be located by calling them with less.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Check = Callable[[ContactProblem, ContactSolution, Snapshot, Indices, str], None
 ACCEPT = 1e-6
 """Certificate that forces, an impact or a velocity-level solve must pass."""
 
-STILL = 1e-3
+REST_SHARE = 1e-3
 """Share of the tolerance that a contact at rest may move in a step: speeds below it are none."""
 
 SOLVED = 1e-8
@@ -88,7 +88,7 @@ class Motion:
         self.model, self.contact, self.dt, self.tolerance = model, contact, dt, tolerance
         self._check = check
         self.law = contact.sustained
-        self.still = STILL * tolerance / dt
+        self.rest_speed = REST_SHARE * tolerance / dt
         self.survey = Surveyor(model, dt, tolerance)
         self.shown: Snapshot | None = None
         """What `data` holds, evaluated."""
@@ -127,7 +127,7 @@ class Motion:
 
     def slack(self, seen: Snapshot, qvel: Array) -> Array:
         """(nc,) speeds that are none: at rest, or of a solve that passed its certificate."""
-        return self.still + SOLVED * (np.abs(seen.normal) @ np.abs(qvel))
+        return self.rest_speed + SOLVED * (np.abs(seen.normal) @ np.abs(qvel))
 
     def phase(self, state: State, seen: Snapshot) -> Phase:
         """The phase that begins at a state, in which no contact that touches may approach."""
@@ -136,12 +136,12 @@ class Motion:
         held = touching[speed[touching] <= self.slack(seen, state.qvel)[touching]]
         slip = seen.tangent[held] @ state.qvel
         size = np.hypot(slip[:, 0], slip[:, 1])
-        rubs = (size > self.still) & (seen.friction[held] > 0.0)
+        rubs = (size > self.rest_speed) & (seen.friction[held] > 0.0)
         direction = np.divide(slip, size[:, None], out=np.zeros_like(slip), where=rubs[:, None])
         turn = seen.dry @ state.qvel
-        turning = np.where(np.abs(turn) > self.still, np.sign(turn), 0.0)
+        turning = np.where(np.abs(turn) > self.rest_speed, np.sign(turn), 0.0)
         spin = np.where(np.isin(seen.spin_contact, held), seen.spin @ state.qvel, 0.0)
-        spinning = np.where(np.abs(spin) > self.still, np.sign(spin), 0.0)
+        spinning = np.where(np.abs(spin) > self.rest_speed, np.sign(spin), 0.0)
         bound = self._bound(seen, speed, held)
         return Phase(
             state, seen, speed, bound, touching, held, rubs, direction, size,
@@ -175,14 +175,16 @@ class Motion:
         """Whether nothing will move within a step by more than rounding."""
         fastest = np.abs(phase.state.qvel).max(initial=0.0)
         change = self.dt * np.abs(held.forces.acceleration).max(initial=0.0)
-        return bool(fastest + change <= STILL * self.still and not phase.seen.act_dot.any())
+        return bool(
+            fastest + change <= REST_SHARE * self.rest_speed and not phase.seen.act_dot.any()
+        )
 
     def _loads(self, phase: Phase, state: State, seen: Snapshot, place: Indices) -> Loads:
         """The held contacts at a state of the phase; place (nh,): where they are, or -1."""
         v = state.qvel
         at, normal, tangent, friction, sliding, direction = held_rows(
             place, seen.normal, seen.tangent, seen.friction, v, phase.sliding, phase.direction,
-            phase.steady, np.maximum(SLOW * phase.pace, self.still),
+            phase.steady, np.maximum(SLOW * phase.pace, self.rest_speed),
         )  # fmt: skip
         rates, joint_rate = self._rates(state, seen, at)
         force, box, limit = seen.force, seen.dry, seen.dry_limit
@@ -226,13 +228,13 @@ class Motion:
         rates[~found] = 0.0
         return rates, joint_rate * (0.5 / ahead)
 
-    def slide(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Array]:
+    def choose_slips(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Array]:
         """The phase with the slips of a step of length h, see `slip_directions.py`, and the
         acceleration that it starts with."""
         first = held.forces.acceleration
         if self.law.kind is not Kind.DRY or not len(phase.held):
             return phase, first
-        slips = choose_directions(self.law, held.loads, held.forces, h, self.still)
+        slips = choose_directions(self.law, held.loads, held.forces, h, self.rest_speed)
         if (slips.direction != held.loads.direction).any():
             turned = held.loads._replace(sliding=slips.sliding, direction=slips.direction)
             first = self._accelerate(turned)
@@ -247,7 +249,7 @@ class Motion:
 
     # Trajectories
 
-    def roll(self, phase: Phase, first: Array) -> Path:
+    def runge_kutta(self, phase: Phase, first: Array) -> Path:
         """Runge-Kutta of order four; first (nv,): acceleration at the start."""
         start = phase.state
         kept = _identity(phase.seen, phase.held)
@@ -275,26 +277,28 @@ class Motion:
 
         return path
 
-    def glide(self, phase: Phase) -> Path:
+    def symplectic_euler(self, phase: Phase) -> Path:
         """Symplectic Euler with the contacts that touch."""
 
         def path(h: float) -> Moved:
-            return self._arrive(phase, phase.touching, h, self._leap(phase, h, phase.touching))
+            return self._arrive(
+                phase, phase.touching, h, self._solve_velocities(phase, h, phase.touching)
+            )
 
         return path
 
-    def land(self, phase: Phase, h: float) -> Moved:
+    def velocity_level(self, phase: Phase, h: float) -> Moved:
         """A piece at the velocity level with all contacts in reach: h, halved until gaps, which
         such a solve takes for linear in the motion, are within the tolerance."""
         everything = np.arange(phase.seen.nc)
         for left in range(HALVINGS, -1, -1):
-            end = self._arrive(phase, everything, h, self._leap(phase, h, everything))
+            end = self._arrive(phase, everything, h, self._solve_velocities(phase, h, everything))
             if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
                 break
             h *= 0.5
         return end
 
-    def faithful(self, held: Held | None, path: Path, h: float) -> Moved:
+    def accurate_end(self, held: Held | None, path: Path, h: float) -> Moved:
         """The end of the longest piece, h halved a few times at most, after which held contacts
         have not sunk in, nor those that press moved, by more than the tolerance: that is what
         integration errs. (A contact that is let go moves as well: it costs halvings, once.)"""
@@ -313,7 +317,7 @@ class Motion:
             h *= 0.5
         return end
 
-    def _leap(self, phase: Phase, h: float, contacts: Indices) -> State:
+    def _solve_velocities(self, phase: Phase, h: float, contacts: Indices) -> State:
         """The state after a solve of the contact model over the time h with those contacts."""
         seen, start = phase.seen, phase.state
         gap = seen.gap[contacts]

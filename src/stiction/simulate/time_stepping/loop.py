@@ -327,7 +327,8 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
     for j in range(nv):
         b.velocity[j] = qvel[j]
         b.push[j] = dt * force[j]
-    steady_spin(m, d, b, step.free, (step.small, step.six, step.rate, step.x, step.block))
+    work = (step.small, step.six, step.rate, step.x, step.block)
+    steady_spin(m, d, b, config.derivatives, step.free, work)
     if not config.rigid:
         fold_equalities(m, d, b)
     count = read_rows(
