@@ -327,8 +327,8 @@ def _prepare(m, d, config: Config, b: Blocks, step: Step, work, weight):
     for j in range(nv):
         b.velocity[j] = qvel[j]
         b.push[j] = dt * force[j]
-    work = (step.small, step.six, step.rate, step.x, step.block)
-    steady_spin(m, d, b, config.derivatives, step.free, work)
+    scratch = (step.small, step.six, step.rate, step.x, step.block)
+    steady_spin(m, d, b, config.derivatives, step.free, scratch)
     if not config.rigid:
         fold_equalities(m, d, b)
     count = read_rows(
