@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.models.description import SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.kernels.compile import kernel
-from stiction.simulate.event_driven.sustained import Forces, Friction, Loads, solve_sustained
+from stiction.simulate.event_driven.sustained import Forces, Loads, solve_sustained
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -38,7 +39,9 @@ class Slips(NamedTuple):
     steady: Mask  # (nh,) whether the direction is kept throughout the step
 
 
-def choose_directions(law: Friction, loads: Loads, forces: Forces, h: float, still: float) -> Slips:
+def choose_directions(
+    law: SustainedLaw, loads: Loads, forces: Forces, h: float, still: float
+) -> Slips:
     """The slips of a step of length h from a state with these forces: contacts that begin to slide
     do, and directions are kept where they turn too fast. still: speed that is no slip [m/s]."""
     pull = loads.tangent @ forces.acceleration + loads.tangent_rate
@@ -58,7 +61,7 @@ def choose_directions(law: Friction, loads: Loads, forces: Forces, h: float, sti
 
 
 def _turn(
-    law: Friction, loads: Loads, h: float, still: float, steady: Mask, direction: Array
+    law: SustainedLaw, loads: Loads, h: float, still: float, steady: Mask, direction: Array
 ) -> None:
     """Turns directions of steady contacts to those after an implicit step. A slip that ends or
     reverses within the step keeps its own: its stop is an event."""
