@@ -42,14 +42,21 @@ def test_the_same_state_gives_the_same_bits_in_a_fresh_simulator():
     assert state(last) == state(first)
 
 
-def test_a_warm_start_does_not_change_the_answer():
+def test_a_warm_start_changes_the_answer_only_where_the_law_has_several():
+    """At step 191 two contacts of one pair, 4 um apart in gap, either slide both, turning about
+    each other, or one sticks and the other parts: Coulomb's law allows both."""
     model, data = jumble()
-    sim = stiction.Simulator(model)
+    sim, fresh = stiction.Simulator(model), stiction.Simulator(model, warm_start=False)
+    differ = 0
     for _ in range(300):
         cold = copy.copy(data)
-        stiction.Simulator(model, warm_start=False).step(cold)
-        sim.step(data)
-        assert np.abs(cold.qvel - data.qvel).max() <= 1e-9
+        other, report = fresh.step(cold), sim.step(data)
+        if np.abs(cold.qvel - data.qvel).max() > 1e-9:
+            differ += 1
+            assert max(other.certificate.worst, report.certificate.worst) <= 1e-8
+            modes = [[c.mode for c in found.contacts] for found in (other, report)]
+            assert modes[0] != modes[1]
+    assert differ <= 3
 
 
 def test_a_warm_start_does_not_change_how_a_box_slides_and_spins():

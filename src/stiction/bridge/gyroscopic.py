@@ -119,7 +119,7 @@ def _solve_six(A, x):
 
 
 @leaf
-def in_envelope(b, a, i, j):
+def in_skyline(b, a, i, j):
     """Whether the mass of the six degrees of freedom from a on has the entry (i, j)."""
     return b.first[a + max(i, j)] <= a + min(i, j)
 
@@ -163,7 +163,9 @@ def steady_spin(m, d, b: Blocks, derivatives, free, work):
         w = b.velocity[a + 3 : a + 6]
         for i in range(6):
             for j in range(6):
-                A[i, j] = b.mass[a + max(i, j), a + min(i, j)] if in_envelope(b, a, i, j) else 0.0
+                A[i, j] = (
+                    b.mass[b.row[a + max(i, j)] + a + min(i, j)] if in_skyline(b, a, i, j) else 0.0
+                )
         one_sided = derivatives and _add_one_sided(m, d, dt, a, A)
         if w[0] == 0.0 and w[1] == 0.0 and w[2] == 0.0 and not one_sided:
             continue
@@ -181,8 +183,8 @@ def steady_spin(m, d, b: Blocks, derivatives, free, work):
         for i in range(6):
             moved = 0.0
             for j in range(6):
-                if in_envelope(b, a, i, j):
-                    moved += b.mass[a + max(i, j), a + min(i, j)] * x[j]
+                if in_skyline(b, a, i, j):
+                    moved += b.mass[b.row[a + max(i, j)] + a + min(i, j)] * x[j]
             b.push[a + i] = moved
 
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from llvmlite import ir
 from mujoco.introspect import ast_nodes, structs
-from numba import types
-from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
 from stiction.errors import StictionError
 from stiction.kernels.compile import leaf
+from stiction.kernels.packing import as_pointer, integer, number, pointer
+
+__all__ = ["as_pointer", "check_layout", "flags", "integer", "integers", "number", "numbers"]
+__all__ += ["offset", "pointer", "size_of", "structure"]
 
 _SCALARS: dict[str, Any] = {
     "int": ctypes.c_int,
@@ -104,38 +105,6 @@ def check_layout(model: mujoco.MjModel, data: mujoco.MjData) -> None:
     address = model._address + offset("mjModel", "opt", "timestep")
     if ctypes.c_double.from_address(address).value != model.opt.timestep:
         raise StictionError(f"mjModel.opt of MuJoCo {mujoco.__version__} has another layout")
-
-
-def _loader(name: str, result: Any, code: Any) -> Any:
-    """An intrinsic that reads one value of that type at an address."""
-
-    def typing(typingctx: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            pointer = builder.inttoptr(args[0], code.as_pointer())
-            value = builder.load(pointer)
-            if result == types.int64 and code.width < 64:
-                value = builder.sext(value, ir.IntType(64))
-            return value
-
-        return result(types.int64), generate
-
-    typing.__name__ = name
-    return intrinsic(typing)
-
-
-number = _loader("number", types.float64, ir.DoubleType())
-integer = _loader("integer", types.int64, ir.IntType(32))
-pointer = _loader("pointer", types.int64, ir.IntType(64))
-
-
-@intrinsic
-def as_pointer(typingctx: Any, address: Any) -> Any:
-    """The address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
 
 
 @leaf

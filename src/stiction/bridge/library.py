@@ -62,3 +62,10 @@ geom_distance: Any = types.ExternalFunction(
     "mj_geomDistance",
     types.double(types.intp, types.intp, types.intc, types.intc, types.double, types.intp),
 )
+
+_CALLBACKS = tuple(getattr(mujoco, name) for name in dir(mujoco) if name.startswith("get_mjcb_"))
+
+
+def has_callbacks() -> bool:
+    """Whether any of MuJoCo's callbacks is set."""
+    return any(get() is not None for get in _CALLBACKS)

@@ -1,19 +1,15 @@
-"""MuJoCo's constraint rows as blocks of a contact problem, and impulses back as its forces.
+"""From MuJoCo's constraint rows to blocks.
 
-Read after `mj_makeConstraint` and `mj_fwdVelocity` (sparse Jacobian). What becomes what:
+MuJoCo has made rows for what it would solve: equalities, dry friction, limits, contacts, in that
+order. Each becomes a block, by its kind:
 
-    equality          soft: folded into mass and momentum, as stiff as MuJoCo makes it;
-                      rigid: a HOLD block
-    frictionloss      a BOX block with the limit h * frictionloss
-    limit             a CONTACT block of one row, gap = efc_pos
-    contact           a CONTACT block; of a pyramidal cone the edges J_n +- mu J_t are taken apart
+    equality        SOFT, as soft as the model says; or HOLD, one row each, where they are rigid
+    dry friction    BOX
+    limit           CONTACT with one row
+    contact         CONTACT, its rows taken from the cone that the model has, elliptic or pyramidal
 
-A soft row obeys MuJoCo's J a + R f = aref. With F = h f, that is J (v+ - v) + R F = h aref, so
-the mass gets J'J / R and the momentum J' h aref / R.
-
-A contact that touches or overlaps has the bound 0, one at a distance -gap / h. Friction that
-MuJoCo raised to its smallest value is none. Two sliding coefficients that differ make an
-ellipse: the second row is scaled by their ratio, so that both have the first one's disc.
+MuJoCo's soft equality gives the force (a_ref - J a) / R along its row; with a = (v+ - v) / h the
+impulse is -(J v+ - c) / R, c = h a_ref + J v.
 """
 
 from __future__ import annotations
@@ -26,34 +22,23 @@ import numpy as np
 from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.envelope import close_envelope
 
 _CONTACT_SIZE = size_of("mjContact")
-_DIST = offset("mjContact", "dist")
-_POS = offset("mjContact", "pos")
-_FRICTION = offset("mjContact", "friction")
-_FRAME = offset("mjContact", "frame")
-_DIM = offset("mjContact", "dim")
-_GEOM = offset("mjContact", "geom")
-_ADDRESS = offset("mjContact", "efc_address")
-_EXCLUDE = offset("mjContact", "exclude")
-
+_DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
+    offset("mjContact", name)
+    for name in ("dist", "pos", "friction", "frame", "dim", "geom", "efc_address", "exclude")
+)
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_M_NNZ, _M_ADR, _M_COL = (offset("mjModel", f"M_{k}") for k in ("rownnz", "rowadr", "colind"))
-_D_NNZ, _D_ADR, _D_COL = (offset("mjModel", f"D_{k}") for k in ("rownnz", "rowadr", "colind"))
-_M = offset("mjData", "M")
-_DERIV = offset("mjData", "qDeriv")
-_NCON, _NEFC, _NE, _NF, _NL = (
-    offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl")
+_NGEOM, _RBOUND = offset("mjModel", "ngeom"), offset("mjModel", "geom_rbound")
+_NCON, _NEFC, _NE, _NF, _NL, _CONTACT = (
+    offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl", "contact")
 )
-_CONTACT = offset("mjData", "contact")
 _J_NNZ, _J_ADR, _J_COL = (offset("mjData", f"efc_J_{k}") for k in ("rownnz", "rowadr", "colind"))
 _J = offset("mjData", "efc_J")
-_EFC_POS, _EFC_R, _EFC_AREF, _EFC_LOSS, _EFC_FORCE, _EFC_TYPE, _EFC_ID, _EFC_MARGIN = (
-    offset("mjData", f"efc_{k}")
-    for k in ("pos", "R", "aref", "frictionloss", "force", "type", "id", "margin")
-)  # fmt: skip
+_EFC_POS, _EFC_R, _EFC_AREF, _EFC_LOSS, _EFC_TYPE, _EFC_ID = (
+    offset("mjData", f"efc_{k}") for k in ("pos", "R", "aref", "frictionloss", "type", "id")
+)
 PYRAMIDAL = int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
 LEAST_FRICTION = float(mujoco.mjMINMU)
 
@@ -63,6 +48,11 @@ HIDDEN = -2
 NOISE = 1e-13
 """Entry of a rigid equality over the largest one that is rounding: a loop in a plane has rows
 across it that would be zero."""
+
+ALIKE = 1.5e-4
+"""Difference of two gaps of one pair that is none, over the radius of its smaller geom. What the
+collision detector rounds decides nothing then: whether a face's four corners meet the ground in one
+step or in two. Ten times less, or more, and steps of piles need more attempts."""
 
 
 class Key(IntEnum):
@@ -93,59 +83,6 @@ class Place(IntEnum):
 
 
 @leaf
-def _entries(d, nefc):
-    """The rows of efc_J: nonzeros and start of each."""
-    return integers(pointer(d + _J_NNZ), nefc), integers(pointer(d + _J_ADR), nefc)
-
-
-@kernel
-def widen_envelope(m, d, first):
-    """Lets the envelope first (nv,) hold what is not zero in qDeriv: a free body's inertia may be
-    diagonal where the drag of a fluid on it is not."""
-    nv = first.shape[0]
-    count, start = integers(pointer(m + _D_NNZ), nv), integers(pointer(m + _D_ADR), nv)
-    total = start[nv - 1] + count[nv - 1]
-    column, value = integers(pointer(m + _D_COL), total), numbers(pointer(d + _DERIV), total)
-    for j in range(nv):
-        for k in range(start[j], start[j] + count[j]):
-            if value[k] != 0.0:
-                low, high = min(column[k], j), max(column[k], j)
-                first[high] = min(first[high], low)
-
-
-@kernel
-def read_mass(m, d, b: Blocks, derivatives):
-    """Fills mass and its envelope with M, less h qDeriv if `derivatives`."""
-    mass, first = b.mass, b.first
-    nv = first.shape[0]
-    count, start = integers(pointer(m + _M_NNZ), nv), integers(pointer(m + _M_ADR), nv)
-    total = start[nv - 1] + count[nv - 1]
-    column, value = integers(pointer(m + _M_COL), total), numbers(pointer(d + _M), total)
-    for j in range(nv):
-        first[j] = column[start[j]]
-    if derivatives:
-        widen_envelope(m, d, first)
-    close_envelope(first)
-    for j in range(nv):
-        for k in range(first[j], j):
-            mass[j, k] = 0.0
-        for k in range(start[j], start[j] + count[j]):
-            mass[j, column[k]] = value[k]
-    if derivatives:
-        dt = number(m + _TIMESTEP)
-        count, start = integers(pointer(m + _D_NNZ), nv), integers(pointer(m + _D_ADR), nv)
-        total = start[nv - 1] + count[nv - 1]
-        column, value = integers(pointer(m + _D_COL), total), numbers(pointer(d + _DERIV), total)
-        for j in range(nv):
-            for k in range(start[j], start[j] + count[j]):
-                at = column[k]
-                if at == j:
-                    mass[j, j] -= dt * value[k]
-                else:
-                    mass[max(at, j), min(at, j)] -= 0.5 * dt * value[k]
-
-
-@leaf
 def _new_block(b: Blocks, i, kind, rows, nnz, columns, values, place):
     """Room for a block with the columns of a row of efc_J; returns the next free entries."""
     head = b.head
@@ -161,152 +98,132 @@ def _new_block(b: Blocks, i, kind, rows, nnz, columns, values, place):
     return columns + nnz, values + rows * nnz
 
 
-@kernel
-def fold_equalities(m, d, b: Blocks):
-    """Adds soft equality rows to mass and push."""
-    mass, first, push = b.mass, b.first, b.push
-    ne, nefc = integer(d + _NE), integer(d + _NEFC)
-    if ne == 0:
-        return
-    nnz, adr = _entries(d, nefc)
-    column, J = (
-        integers(pointer(d + _J_COL), adr[ne - 1] + nnz[ne - 1]),
-        numbers(pointer(d + _J), adr[ne - 1] + nnz[ne - 1]),
-    )
-    R, aref = numbers(pointer(d + _EFC_R), ne), numbers(pointer(d + _EFC_AREF), ne)
-    dt = number(m + _TIMESTEP)
-    nv = first.shape[0]
-    # The envelope first; what it gains is zero.
-    for e in range(ne):
-        low = column[adr[e]] if nnz[e] > 0 else nv
-        for k in range(1, nnz[e]):
-            j = column[adr[e] + k]
-            for i in range(low, first[j]):
-                mass[j, i] = 0.0
-            first[j] = min(first[j], low)
-    for j in range(nv - 1, -1, -1):
-        for i in range(first[j] + 1, j):
-            if first[i] > first[j]:
-                for k in range(first[j], first[i]):
-                    mass[i, k] = 0.0
-                first[i] = first[j]
-    for e in range(ne):
-        stiffness = 1.0 / R[e]
-        for k in range(nnz[e]):
-            j = column[adr[e] + k]
-            scaled = stiffness * J[adr[e] + k]
-            push[j] += scaled * dt * aref[e]
-            for c in range(k + 1):
-                mass[j, column[adr[e] + c]] += scaled * J[adr[e] + c]
+@leaf
+def _entries(d, nefc):
+    """The rows of efc_J: nonzeros and start of each."""
+    return integers(pointer(d + _J_NNZ), nefc), integers(pointer(d + _J_ADR), nefc)
 
 
 @kernel
-def hide_limits(d, touch):
-    """Makes limits that are only within reach look absent to MuJoCo's sensors, which find a limit
-    by its id and take its margin off; `show_limits` undoes it."""
-    ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
-    pos, margin = numbers(pointer(d + _EFC_POS), nefc), numbers(pointer(d + _EFC_MARGIN), nefc)
-    ids = integers(pointer(d + _EFC_ID), nefc)
-    for e in range(ne + nf, ne + nf + nl):
-        margin[e] = 0.0
-        if pos[e] > touch:
-            ids[e] = -1 - ids[e]
-
-
-@kernel
-def show_limits(d):
-    """Gives all limits their ids."""
-    ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
-    ids = integers(pointer(d + _EFC_ID), nefc)
-    for e in range(ne + nf, ne + nf + nl):
-        ids[e] = max(ids[e], -1 - ids[e])
-
-
-@kernel
-def hide_ahead(d, touch):
-    """Makes contacts at a distance look inactive, so that adhesion does not act through them;
-    `read_rows` finds their rows all the same."""
-    contacts = pointer(d + _CONTACT)
-    for c in range(integer(d + _NCON)):
-        contact = contacts + c * _CONTACT_SIZE
-        address = integer(contact + _ADDRESS)
-        if address >= 0 and number(contact + _DIST) > touch:
-            integers(contact + _EXCLUDE, 1)[0] = 1
-            integers(contact + _ADDRESS, 1)[0] = HIDDEN - address
-
-
-@kernel
-def exclude_idle(d, count, f, key, place, touch):
-    """Marks contacts at a distance that bear no force as MuJoCo marks those in a gap."""
-    contacts = pointer(d + _CONTACT)
-    for i in range(count):
-        if key[i, Key.INDEX] >= 0 and f[i, 0] == 0.0 and place[i, Place.GAP] > touch:
-            contact = contacts + key[i, Key.INDEX] * _CONTACT_SIZE
-            integers(contact + _EXCLUDE, 1)[0] = 1
-            integers(contact + _ADDRESS, 1)[0] = -1
-
-
-@kernel
-def count_blocks(d, rigid):
+def count_blocks(d):
     """(blocks, entries) that the rows make, at most: room to have before `read_rows`."""
-    ne, nefc = integer(d + _NE), integer(d + _NEFC)
-    blocks = nefc - (0 if rigid else ne)
+    nefc = integer(d + _NEFC)
     entries = 0
     if nefc > 0:
         nnz, adr = _entries(d, nefc)
         entries = adr[nefc - 1] + nnz[nefc - 1]
-    return blocks, entries
+    return nefc, entries
+
+
+@leaf
+def _name_row(key, count, kind, which, e):
+    """Identifies the block of a row that is no contact's: its type, and its id with a number that
+    tells rows of one constraint apart."""
+    key[count, Key.FIRST] = -1 - kind
+    second = 0
+    if count > 0 and key[count - 1, Key.FIRST] == -1 - kind:
+        before = key[count - 1, Key.SECOND]
+        if before // 8 == which:
+            second = before % 8 + 1
+    key[count, Key.SECOND] = 8 * which + second
+    key[count, Key.INDEX] = -1
+    key[count, Key.ROW] = e
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, key, place):
-    """Fills the blocks and what identifies them; returns how many.
-
-    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`.
-    """
-    ne, nf, nl = integer(d + _NE), integer(d + _NF), integer(d + _NL)
-    nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
-    if nefc == 0:
-        return 0
-    dt = number(m + _TIMESTEP)
+def _read_single_rows(m, d, b: Blocks, rigid, touch, key, place):
+    """Blocks of equalities, dry friction and limits; (how many, columns and entries they take)."""
+    ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
+    dt, data = number(m + _TIMESTEP), b.data
     nnz, adr = _entries(d, nefc)
     total = adr[nefc - 1] + nnz[nefc - 1]
     column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
     pos, loss = numbers(pointer(d + _EFC_POS), nefc), numbers(pointer(d + _EFC_LOSS), nefc)
+    R, aref = numbers(pointer(d + _EFC_R), nefc), numbers(pointer(d + _EFC_AREF), nefc)
     kinds, ids = integers(pointer(d + _EFC_TYPE), nefc), integers(pointer(d + _EFC_ID), nefc)
-    data = b.data
-    count, columns, values = 0, 0, 0
     largest = 0.0
     if rigid and ne > 0:
         for k in range(adr[ne - 1] + nnz[ne - 1]):
             largest = max(largest, abs(J[k]))
-    for e in range(0 if rigid else ne, ne + nf + nl):
-        kind = Kind.HOLD if e < ne else (Kind.BOX if e < ne + nf else Kind.CONTACT)
+    columns, values = 0, 0
+    for e in range(ne + nf + nl):
+        kind = np.int64(Kind.CONTACT)
+        if e < ne:
+            kind = np.int64(Kind.HOLD if rigid else Kind.SOFT)
+        elif e < ne + nf:
+            kind = np.int64(Kind.BOX)
         at, entry = columns, values
         columns, values = _new_block(
-            b, count, np.int64(kind), np.int64(1), np.int64(nnz[e]), at, entry, place
-        )
+            b, e, kind, np.int64(1), np.int64(nnz[e]), at, entry, place
+        )  # fmt: skip
+        before = 0.0
         for k in range(nnz[e]):
             b.column[at + k] = column[adr[e] + k]
             b.value[entry + k] = J[adr[e] + k]
+            before += J[adr[e] + k] * b.velocity[column[adr[e] + k]]
             if kind == Kind.HOLD and abs(J[adr[e] + k]) < NOISE * largest:
                 b.value[entry + k] = 0.0
-        place[count, Place.GAP] = pos[e]
-        if kind == Kind.BOX:
-            data[count, Datum.LIMIT] = dt * loss[e]
+        place[e, Place.GAP] = pos[e]
+        if kind == Kind.SOFT:
+            data[e, Datum.DRAG] = 1.0 / R[e]
+            data[e, Datum.BOUND] = dt * aref[e] + before
+        elif kind == Kind.BOX:
+            data[e, Datum.LIMIT] = dt * loss[e]
         elif kind == Kind.CONTACT:
-            data[count, Datum.BOUND] = -pos[e] / dt if pos[e] > touch else 0.0
-        key[count, Key.FIRST] = -1 - kinds[e]
-        second = 0
-        which = max(ids[e], -1 - ids[e])  # either way, hidden or not
-        if count > 0 and key[count - 1, Key.FIRST] == -1 - kinds[e]:
-            before = key[count - 1, Key.SECOND]
-            if before // 8 == which:
-                second = before % 8 + 1
-        key[count, Key.SECOND] = 8 * which + second
-        key[count, Key.INDEX] = -1
-        key[count, Key.ROW] = e
-        count += 1
+            data[e, Datum.BOUND] = -pos[e] / dt if pos[e] > touch else 0.0
+        _name_row(key, e, kinds[e], max(ids[e], -1 - ids[e]), e)  # either way, hidden or not
+    return ne + nf + nl, columns, values
+
+
+@leaf
+def _copy_rows(b: Blocks, J, adr, e, dim, width, entry, pyramidal, friction):
+    """Rows of one contact: normal, tangents, spin, rolling."""
+    if pyramidal and dim > 1:
+        for k in range(width):
+            b.value[entry + k] = 0.5 * (J[adr[e] + k] + J[adr[e + 1] + k])
+        for r in range(1, dim):
+            up, down = adr[e + 2 * r - 2], adr[e + 2 * r - 1]
+            scale = 0.5 / friction[r - 1]
+            for k in range(width):
+                b.value[entry + r * width + k] = scale * (J[up + k] - J[down + k])
+    else:
+        for r in range(dim):
+            for k in range(width):
+                b.value[entry + r * width + k] = J[adr[e + r] + k]
+
+
+@leaf
+def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
+    """Coefficients of block i; a second row with another one than the first is scaled."""
+    data = b.data
+    if dim > 1:
+        if friction[0] > LEAST_FRICTION:
+            data[i, Datum.SLIDE] = friction[0]
+        ratio = friction[1] / friction[0]
+        place[i, Place.RATIO] = ratio
+        if ratio != 1.0:
+            for k in range(width):
+                b.value[entry + 2 * width + k] *= ratio
+    if dim > 3 and friction[2] > LEAST_FRICTION:
+        data[i, Datum.SPIN] = friction[2]
+    if dim > 4:
+        if friction[3] > LEAST_FRICTION:
+            data[i, Datum.ROLL] = friction[3]
+        ratio = friction[4] / friction[3]
+        place[i, Place.ROLL_RATIO] = ratio
+        if ratio != 1.0:
+            for k in range(width):
+                b.value[entry + 5 * width + k] *= ratio
+
+
+@kernel
+def _read_contacts(m, d, b: Blocks, viscosity, near, key, place, count, columns, values):
+    """Blocks of contacts, after the first `count`; how many there are then."""
+    nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
+    dt = number(m + _TIMESTEP)
+    nnz, adr = _entries(d, nefc)
+    total = adr[nefc - 1] + nnz[nefc - 1]
+    column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
     pyramidal = integer(m + _CONE) == PYRAMIDAL
     contacts = pointer(d + _CONTACT)
     for c in range(ncon):
@@ -318,55 +235,74 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, key, place):
             integers(contact + _EXCLUDE, 1)[0] = 0
         if e < 0:
             continue
-        dim = integer(contact + _DIM)
-        at, entry, width = columns, values, np.int64(nnz[e])
+        dim, at, entry, width = integer(contact + _DIM), columns, values, np.int64(nnz[e])
         columns, values = _new_block(b, count, np.int64(Kind.CONTACT), dim, width, at, entry, place)
         for k in range(width):
             b.column[at + k] = column[adr[e] + k]
         friction = numbers(contact + _FRICTION, 5)
-        if pyramidal and dim > 1:
-            for k in range(width):
-                b.value[entry + k] = 0.5 * (J[adr[e] + k] + J[adr[e + 1] + k])
-            for r in range(1, dim):
-                up, down = adr[e + 2 * r - 2], adr[e + 2 * r - 1]
-                scale = 0.5 / friction[r - 1]
-                for k in range(width):
-                    b.value[entry + r * width + k] = scale * (J[up + k] - J[down + k])
-        else:
-            for r in range(dim):
-                for k in range(width):
-                    b.value[entry + r * width + k] = J[adr[e + r] + k]
+        _copy_rows(b, J, adr, e, dim, width, entry, pyramidal, friction)
+        _read_friction(b, count, dim, width, entry, friction, place)
+        if dim > 1:
+            b.data[count, Datum.DRAG] = dt * viscosity
         gap = number(contact + _DIST)
         place[count, Place.GAP] = gap
-        data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
-        if dim > 1:
-            if friction[0] > LEAST_FRICTION:
-                data[count, Datum.SLIDE] = friction[0]
-            ratio = friction[1] / friction[0]
-            place[count, Place.RATIO] = ratio
-            if ratio != 1.0:
-                for k in range(width):
-                    b.value[entry + 2 * width + k] *= ratio
-            data[count, Datum.DRAG] = dt * viscosity
-        if dim > 3 and friction[2] > LEAST_FRICTION:
-            data[count, Datum.SPIN] = friction[2]
-        if dim > 4:
-            if friction[3] > LEAST_FRICTION:
-                data[count, Datum.ROLL] = friction[3]
-            ratio = friction[4] / friction[3]
-            place[count, Place.ROLL_RATIO] = ratio
-            if ratio != 1.0:
-                for k in range(width):
-                    b.value[entry + 5 * width + k] *= ratio
-        position = numbers(contact + _POS, 3)
+        b.data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
+        position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
         for k in range(3):
             place[count, Place.X + k] = position[k]
-        geoms = integers(contact + _GEOM, 2)
         key[count, Key.FIRST] = geoms[0]
         key[count, Key.SECOND] = geoms[1]
         key[count, Key.INDEX] = c
         key[count, Key.ROW] = e
         count += 1
+    return count
+
+
+@kernel
+def merge_gaps(m, b: Blocks, begin, count, key):
+    """Gives contacts of one pair whose gaps are all but equal (`ALIKE`) the smallest of them, so
+    that nothing is let in deeper. Blocks from `begin` on; a pair's stand together."""
+    dt = number(m + _TIMESTEP)
+    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
+    bound = b.data[:, Datum.BOUND]
+    i = begin
+    while i < count:
+        end = i + 1
+        while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
+            end += 1
+        if end - i > 1 and key[i, Key.INDEX] >= 0:
+            small, large = rbound[key[i, 0]], rbound[key[i, 1]]
+            if small <= 0.0 or (large > 0.0 and large < small):
+                small = large
+            alike = ALIKE * small / dt
+            # The largest bound is the smallest gap; those below it by little take it over, then
+            # the largest of what is left, and so on.
+            limit = np.inf
+            while True:
+                most = -np.inf
+                for k in range(i, end):
+                    if bound[k] < limit and bound[k] > most:
+                        most = bound[k]
+                if most == -np.inf:
+                    break
+                limit = most - alike
+                for k in range(i, end):
+                    if bound[k] < most and bound[k] >= limit:
+                        bound[k] = most
+        i = end
+
+
+@kernel
+def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, key, place):
+    """Fills the blocks and what identifies them; returns how many.
+
+    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`.
+    """
+    if integer(d + _NEFC) == 0:
+        return 0
+    begin, columns, values = _read_single_rows(m, d, b, rigid, touch, key, place)
+    count = _read_contacts(m, d, b, viscosity, near, key, place, begin, columns, values)
+    merge_gaps(m, b, begin, count, key)
     return count
 
 
@@ -380,50 +316,3 @@ def read_normals(d, count, key):
         if key[i, Key.INDEX] >= 0:
             out[i] = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 3)
     return out
-
-
-@kernel
-def write_forces(m, d, b: Blocks, count, f, v, key, place, rigid, qfrc):
-    """Writes impulses f as efc_force, and adds the force of soft equalities to qfrc (nv,)."""
-    ne, nefc = integer(d + _NE), integer(d + _NEFC)
-    if nefc == 0:
-        return
-    dt = number(m + _TIMESTEP)
-    force = numbers(pointer(d + _EFC_FORCE), nefc)
-    for e in range(nefc):
-        force[e] = 0.0
-    if ne > 0 and not rigid:
-        nnz, adr = _entries(d, nefc)
-        total = adr[ne - 1] + nnz[ne - 1]
-        column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
-        R, aref = numbers(pointer(d + _EFC_R), ne), numbers(pointer(d + _EFC_AREF), ne)
-        for e in range(ne):
-            moved = 0.0
-            for k in range(adr[e], adr[e] + nnz[e]):
-                moved += J[k] * (v[column[k]] - b.velocity[column[k]])
-            force[e] = (aref[e] - moved / dt) / R[e]
-            for k in range(adr[e], adr[e] + nnz[e]):
-                qfrc[column[k]] += force[e] * J[k]
-    pyramidal = integer(m + _CONE) == PYRAMIDAL
-    contacts = pointer(d + _CONTACT)
-    for i in range(count):
-        rows, e = b.head[i, Head.ROWS], key[i, Key.ROW]
-        if rows == 1:
-            force[e] = f[i, 0] / dt
-            continue
-        friction = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRICTION, 5)
-        if pyramidal:
-            share = f[i, 0] / dt / (rows - 1)
-        else:
-            force[e] = f[i, 0] / dt
-        for r in range(1, rows):
-            value = f[i, r] / dt
-            if r == 2:
-                value *= place[i, Place.RATIO]
-            elif r == 5:
-                value *= place[i, Place.ROLL_RATIO]
-            if pyramidal:
-                force[e + 2 * r - 2] = 0.5 * (share + value / friction[r - 1])
-                force[e + 2 * r - 1] = 0.5 * (share - value / friction[r - 1])
-            else:
-                force[e + r] = value

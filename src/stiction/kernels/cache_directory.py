@@ -29,7 +29,7 @@ import platformdirs
 
 PACKAGE = Path(__file__).parents[1]
 
-_DECORATED = re.compile(r"^\s*@(kernel|leaf)\b", re.MULTILINE)
+_DECORATED = re.compile(r"^\s*@(kernel|leaf|lean|lean_leaf|stage)\b", re.MULTILINE)
 _IMPORTED = re.compile(r"^\s*from stiction([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 
 KEPT = 3

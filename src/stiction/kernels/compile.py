@@ -15,9 +15,6 @@ KNOWN_NUMBA = ((0, 59), (0, 68))
 """First and last version of Numba, both included, whose dispatchers take a cache of ours as their
 `_cache` (numba/core/dispatcher.py, numba/core/caching.py). With any other, Numba's own is used."""
 
-# No entry point for C: kernels call each other, and Python calls them through its own.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
-
 _config: Any = numba.config  # its settings are made at run time, unseen by type checkers
 _config_lock = threading.Lock()
 
@@ -27,37 +24,44 @@ def kernel(function: F) -> F:
 
     Division by zero gives inf or nan, as in NumPy: raising costs a branch per division.
     """
-    return _compiled(function, inlined=False)
+    return compiled(function, inlined=False)
 
 
 def leaf(function: F) -> F:
     """A `kernel` of a few lines that its callers take in whole: a call would cost as much."""
-    return _compiled(function, inlined=True)
+    return compiled(function, inlined=True)
 
 
-def stage(function: F) -> F:
-    """A part of one `kernel` that works on the arrays of a NamedTuple, allocates nothing and
-    returns numbers only; its caller takes it in whole.
-
-    Without reference counts (`_nrt`): each array read from a tuple would cost two atomic ones, and
-    a pivot reads a hundred. The caller holds the arrays all the while.
+def lean(function: F) -> F:
+    """A `kernel` that works on the arrays of NamedTuples, allocates nothing and returns numbers
+    only, without reference counts (`_nrt`): each array read from a tuple would cost two atomic
+    ones, and a pivot or a factorization reads hundreds. The caller holds the arrays all the while.
     """
-    return _compiled(function, inlined=True, counted=False)
+    return compiled(function, inlined=False, counted=False)
 
 
-def _compiled(function: F, *, inlined: bool, counted: bool = True) -> F:
-    options = _OPTIONS if counted else {**_OPTIONS, "_nrt": False}
-    compiled: Any = numba.njit(nogil=True, fastmath=False, forceinline=inlined, **options)(function)
+def lean_leaf(function: F) -> F:
+    """A `leaf` that is `lean`."""
+    return compiled(function, inlined=True, counted=False)
+
+
+def compiled(function: F, *, inlined: bool, counted: bool = True, entry: bool = False) -> F:
+    """`function` as the decorators have it; entry: with an entry point for C."""
+    # No entry point for C otherwise: kernels call each other, Python calls through its own.
+    options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": not entry}
+    if not counted:
+        options["_nrt"] = False
+    made: Any = numba.njit(nogil=True, fastmath=False, forceinline=inlined, **options)(function)
     directory = cache_directory()
-    if compiled is function or directory is None:  # NUMBA_DISABLE_JIT gives the function back
-        return compiled
+    if made is function or directory is None:  # NUMBA_DISABLE_JIT gives the function back
+        return made
     if _is_known(numba.__version__):
         from stiction.kernels.cache import KernelCache  # what it imports, another Numba may lack
 
-        compiled._cache = KernelCache(function, directory)
+        made._cache = KernelCache(function, directory)
     else:
-        _use_numbas_cache(compiled, directory)
-    return compiled
+        _use_numbas_cache(made, directory)
+    return made
 
 
 def _is_known(version: str) -> bool:
@@ -66,7 +70,7 @@ def _is_known(version: str) -> bool:
     return first <= tuple(int(number) for number in version.split(".")[:2]) <= last
 
 
-def _use_numbas_cache(compiled: Any, directory: Path) -> None:
+def _use_numbas_cache(made: Any, directory: Path) -> None:
     """Let Numba keep its own cache in `directory`, if it can be written to.
 
     Numba reads the setting here and never again. Put back at once, it does not disturb the user's
@@ -76,6 +80,6 @@ def _use_numbas_cache(compiled: Any, directory: Path) -> None:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(directory)
         try:
-            compiled.enable_caching()
+            made.enable_caching()
         finally:
             _config.CACHE_DIR = before

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dgesv
 
 from stiction.contact.solvers.polyhedral import frictionless
-from stiction.kernels.envelope import factor_any, solve_any
+from stiction.kernels.sparse import divide_block, factor_block
 from stiction.lcp.drivers import solve_dantzig
 from stiction.reproduce.families import stack
 from stiction.reproduce.result import (
@@ -135,12 +135,12 @@ def _time_size(
         # A dense matrix of that size, never singular: elimination of the stacks' zeros is cheaper.
         regular = random_rows(n, seed)[0] + np.eye(n)
         definite = matrix + NUDGE * np.diag(np.diagonal(matrix))
-        first = np.zeros(n, np.int64)
+        exchanged = np.zeros(n, np.int64)
 
-        def eliminate(m: Array = regular, q: Array = free, f: object = first) -> None:
-            factors, y = m.copy(), q.copy()
-            factor_any(factors, f)
-            solve_any(factors, f, y)
+        def eliminate(m: Array = regular, q: Array = free, w: Any = exchanged) -> None:
+            factors, y = m.ravel().copy(), q.copy()
+            factor_block(factors, 0, len(y), w, 0)
+            divide_block(factors, 0, len(y), w, 0, y, 0, 1)
 
         calls: dict[str, Callable[[], object]] = {
             "Dantzig": ours,

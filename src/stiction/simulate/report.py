@@ -20,6 +20,9 @@ Array = NDArray[np.float64]
 FRICTIONLESS = "without friction"
 """The rung of a step that went on without friction."""
 
+BUDGET = "budget"
+"""Flag of a step whose time ran out, and whose best attempt met the tolerance."""
+
 BEST = "best attempt"
 """The rung of a step that went on with an answer beyond the tolerance."""
 

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from stiction.bridge import validation
 from stiction.bridge.guard import Guard
+from stiction.bridge.library import has_callbacks
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import Key
-from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Law, Table
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.coulomb import Coulomb
@@ -36,16 +37,27 @@ from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.block_problem import put_solution, to_problem
 from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
+from stiction.contact.solvers.workspace import Setting
 from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.kernels.clock import ticks_per_second
+from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 from stiction.simulate.options import is_flag, is_number, is_whole
-from stiction.simulate.report import BEST, FRICTIONLESS, Report, Statistics, by_stage
+from stiction.simulate.report import BEST, BUDGET, FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
 from stiction.simulate.time_stepping.assembled import Assembled
+from stiction.simulate.time_stepping.climb import (
+    climb_islands,
+    solve_without_friction,
+    worst_problem,
+)
+from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
-from stiction.simulate.time_stepping.loop import Config, Stop, run
+from stiction.simulate.time_stepping.loop import run
 from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Total, Workspace
+from stiction.status import Status
 from stiction.terrain.meetings import Ground
 from stiction.tolerances import RESIDUAL
 
@@ -106,6 +118,9 @@ class Simulator:
                 `Baraff()` where redundant contacts leave several
     tolerance   certificate that a step must pass once every solver has been tried; the compiled
                 solver's answer is taken if it passes 1e-8
+    budget      time that the solve of a step may take before no further attempt is begun [s]; then
+                the best so far is taken if it passes `tolerance`, flagged in the report, else
+                `on_failure` decides. None: bounded by the attempts' own limits
     failures    directory into which the problem of a failed solve is saved
 
     One simulator serves one thread at a time; make one for each.
@@ -122,6 +137,7 @@ class Simulator:
         on_failure: OnFailure = "raise",
         warm_start: bool = True,
         tolerance: float = 1e-6,
+        budget: float | None = None,
         failures: str | Path | None = None,
     ) -> None:
         self.contact = Coulomb() if contact is None else contact
@@ -149,6 +165,9 @@ class Simulator:
         if failures is not None and not isinstance(failures, (str, os.PathLike)):
             raise InvalidInput("failures", f"is {failures!r}: a directory, or None")
         self.equality, self.on_failure, self.delassus = equality, on_failure, delassus
+        if budget is not None and not (is_number(budget) and budget > 0.0):
+            raise InvalidInput("budget", f"is {budget!r}: seconds, more than none, or None")
+        self.budget = None if budget is None else float(budget)
         self.warm_start, self.tolerance = bool(warm_start), float(tolerance)
         self.failures = None if failures is None else Path(failures)
         self._lock, self._stepping, self._stale = threading.RLock(), False, False
@@ -157,7 +176,8 @@ class Simulator:
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
         self._survey_ground()
-        self._work = Workspace(model, 32, 2048)
+        self._work = Workspace(model)
+        prepare()
         self._elapsed, self._ticks = 0.0, np.zeros(len(Stage), np.int64)
         self._rungs: Counter[str] = Counter()
         self._configure()
@@ -209,7 +229,7 @@ class Simulator:
         own, opt = self._own.model, self._own.model.opt
         compiled = None if self.delassus == "assembly" else self.contact.compiled
         self._compiled = compiled
-        in_loop = compiled is not None and compiled.solver is StepSolver.PROXIMAL
+        in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
         size = self._own.size
         if self._ground is not None:
             opt.ccd_tolerance = min(opt.ccd_tolerance, PRECISE)
@@ -234,7 +254,10 @@ class Simulator:
             self.contact.sustained.kind is Kind.HOLD,
             SLACK * size if getattr(self.stepper, "push_out", True) else np.inf,
             SHALLOW * size,
+            np.int64(len(ATTEMPTS)),
+            np.int64(0 if self.budget is None else max(1, self.budget * ticks_per_second())),
         )
+        self._work.step.counts[Count.SEEN] = 0
 
     def __call__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """One step with `mj_step`'s signature; model must be the simulator's own."""
@@ -310,6 +333,7 @@ class Simulator:
         and the time that it took [s]. Without data, none."""
         work = self._work
         work.step.counts[Count.DONE] = 0
+        work.step.counts[Count.WATCHED] = self._own.model.nplugin > 0 or has_callbacks()
         began = perf_counter()
         address = 0 if data is None else data._address
         stop = self._guard.call(
@@ -325,6 +349,7 @@ class Simulator:
     def _take(self, data: mujoco.MjData, nstep: int) -> Report:
         left, solved, flag = nstep, False, ""
         solution: ContactSolution | None = None
+        self._climbed: tuple[str, ...] = ()
         elapsed = 0.0
         self._work.step.ticks.fill(0)
         while True:
@@ -337,6 +362,8 @@ class Simulator:
                 self._rungs[flag] += 1
             elif taken and solution is not None:
                 self._rungs[solution.rungs[-1]] += 1
+            elif taken and self._climbed:
+                self._rungs[self._climbed[-1]] += 1
             left -= taken
             if left == 0:
                 self._elapsed += elapsed
@@ -344,6 +371,7 @@ class Simulator:
                 last = (solution, flag) if taken == 1 else (None, "")
                 return self._report(data, *last, elapsed)
             solved, solution, flag = stop == Stop.UNSOLVED, None, ""
+            self._climbed = ()
             if solved:
                 began = perf_counter()
                 driven = self._compiled is not None and self._compiled.solver is StepSolver.DRIVING
@@ -358,11 +386,7 @@ class Simulator:
         """Makes room and returns, or raises what stopped the step."""
         model, count = self._own.model, self._work.step.counts
         if stop == Stop.ROOM:
-            blocks = max(2 * int(count[Count.NEED_BLOCKS]), self._work.cap)
-            entries = max(2 * int(count[Count.NEED_ENTRIES]), self._work.entries)
-            larger = Workspace(model, blocks, entries)
-            larger.carry_over(self._work)
-            self._work = larger
+            self._work = self._work.grown(model)
             return
         if stop == Stop.NOT_FINITE:
             raise validation.not_finite(model, data)
@@ -390,9 +414,11 @@ class Simulator:
         """(solution, flag): solves the step's problem by the contact model's ladder and puts the
         answer into the workspace; None keeps the compiled solver's. The flag names what was done
         where no answer meets the tolerance. Raises SolveFailed where nothing could be."""
-        work = self._work
-        if not np.abs(work.step.v_free).max(initial=0.0) <= mujoco.mjMAXVAL:
-            raise validation.diverged(self._own.model, data, work.step.v_free)
+        work, free = self._work, self._work.solver.request.v_free
+        if not np.abs(free).max(initial=0.0) <= mujoco.mjMAXVAL:
+            raise validation.diverged(self._own.model, data, free)
+        if self._compiled is not None and self._compiled.solver is StepSolver.INTERIOR_POINT:
+            return self._climb_islands(data)
         count = int(work.step.counts[Count.BLOCKS])
         assembled = None
         if self.delassus == "assembly":
@@ -415,7 +441,7 @@ class Simulator:
                 solution = replace(solve(Frictionless()), rungs=failed.rungs)
                 flag, own = FRICTIONLESS, np.inf
             if not (flag == BEST or solution.certificate.worst <= self.tolerance):
-                detail = self._describe(data, problem, failed)
+                detail = self._describe(data, problem, failed.certificate)
                 raise SolveFailed(problem, failed.status, detail, ADVICE)
         if not worst <= self.tolerance and own < worst:
             return None, flag
@@ -426,8 +452,36 @@ class Simulator:
         work.step.counts[Count.ATTEMPTS] = 1
         return solution, flag
 
+    def _climb_islands(self, data: mujoco.MjData) -> tuple[None, str]:
+        """The same where the compiled solvers have tried: island by island, beginning with what
+        they found. The answer is left in the workspace, graded."""
+        work, dt, flag = self._work, self._own.model.opt.timestep, ""
+        worst = float(work.step.figure[Figure.WORST])
+        if self.budget is None:
+            worst, self._climbed = climb_islands(work, self.contact, dt)
+        elif worst <= self.tolerance:
+            flag = BUDGET
+        if not worst <= self.tolerance:
+            if self.on_failure == "best" and np.isfinite(worst):
+                flag = BEST
+            elif self.on_failure == "frictionless":
+                worst, flag = solve_without_friction(work), FRICTIONLESS
+            if not (flag == BEST or worst <= self.tolerance):
+                problem = worst_problem(work, dt)
+                detail = self._describe(data, problem, self._table())
+                raise SolveFailed(problem, Status.ERROR, detail, ADVICE)
+        work.step.figure[Figure.WORST] = worst
+        work.step.counts[Count.ATTEMPTS] = max(1, work.step.counts[Count.ATTEMPTS])
+        return None, flag
+
+    def _table(self) -> Certificate:
+        """The certificate that the compiled grade left."""
+        table = self._work.grading.table
+        copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
+        return from_table(Law(int(self._work.solver.request.setting[Setting.LAW])), copied)
+
     def _describe(
-        self, data: mujoco.MjData, problem: ContactProblem, solution: ContactSolution
+        self, data: mujoco.MjData, problem: ContactProblem, certificate: Certificate
     ) -> str:
         """What failed, where, and which file holds it."""
         model, step = self._own.model, self._work.step
@@ -440,8 +494,8 @@ class Simulator:
         more = "" if len(pairs) <= 4 else f" and {len(pairs) - 4} other pairs"
         text = (
             f"at t = {data.time:g} s no solver of {self.contact!r} met the tolerance "
-            f"{self.tolerance:g} (worst {solution.certificate.worst:.1e}, "
-            f"{solution.certificate.worst_entry.name.lower()}) on {problem.nc} contacts: "
+            f"{self.tolerance:g} (worst {certificate.worst:.1e}, "
+            f"{certificate.worst_entry.name.lower()}) on {problem.nc} contacts: "
             f"{listed}{more}. The state is as before the step."
         )
         if self.failures is not None:
@@ -460,11 +514,12 @@ class Simulator:
             rungs = (*own, *solution.rungs)
             verdict: Certificate | tuple[Law, Table] = solution.certificate
         else:
-            rungs = (WARM,) if step.counts[Count.ATTEMPTS] <= 0 else (WARM, *own)
+            rungs = (WARM,) if step.counts[Count.ATTEMPTS] <= 0 else (WARM, *own, *self._climbed)
             table = work.grading.table
             copied = Table(table.value.copy(), table.scaled.copy(), table.where.copy())
             assert self._compiled is not None, "other answers come as solutions"
-            verdict = (self._compiled.law, copied)
+            law = Law.FRICTIONLESS if flag == FRICTIONLESS else self._compiled.law
+            verdict = (law, copied)
         return Report(
             self.model,
             data.time,
@@ -513,6 +568,7 @@ class Simulator:
     def forget(self) -> None:
         """Drops the last step's impulses, so that the next step starts from none."""
         self._work.step.counts[Count.OLD] = 0
+        self._work.step.counts[Count.SEEN] = 0
 
 
 _all: weakref.WeakSet[Simulator] = weakref.WeakSet()

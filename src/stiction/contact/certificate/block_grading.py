@@ -33,7 +33,7 @@ from stiction.contact.problem.blocks import (
     mass_times,
 )
 from stiction.contact.problem.scales import FLOOR, GROWTH
-from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.compile import lean, lean_leaf
 
 
 class GradingWorkspace(NamedTuple):
@@ -54,7 +54,7 @@ def allocate(nv: int, cap: int) -> GradingWorkspace:
     return GradingWorkspace(table, np.zeros(nv), np.zeros(nv), passed, light, np.zeros((2, nv)))
 
 
-@leaf
+@lean_leaf
 def _acting_rows(b: Blocks, i):
     """Rows of block i that any law may load."""
     rough = b.data[i, Datum.SLIDE] > 0.0 or b.data[i, Datum.DRAG] > 0.0
@@ -63,7 +63,7 @@ def _acting_rows(b: Blocks, i):
     return b.head[i, Head.ROWS]
 
 
-@kernel
+@lean
 def _spread_row(b: Blocks, i, r, grading: GradingWorkspace):
     """Raises sigma to what an impulse along the row passes on of it; whether any grew."""
     sigma, inverse, passed, light = grading.sigma, grading.inverse, grading.passed, grading.light
@@ -73,7 +73,11 @@ def _spread_row(b: Blocks, i, r, grading: GradingWorkspace):
     speed = 0.0
     if r == 0:
         bound = b.data[i, Datum.BOUND]
-        speed = max(bound, 0.0) if head[i, Head.KIND] == Kind.CONTACT else abs(bound)
+        kind = head[i, Head.KIND]
+        if kind == Kind.CONTACT:
+            speed = max(bound, 0.0)
+        elif kind == Kind.HOLD:
+            speed = abs(bound)
     for k in range(width):
         speed = max(speed, abs(value[a0 + k]) * sigma[column[c0 + k]])
     if speed <= passed[i, r]:
@@ -96,13 +100,13 @@ def _spread_row(b: Blocks, i, r, grading: GradingWorkspace):
     return grew
 
 
-@kernel
+@lean
 def _spread(b: Blocks, count, grading: GradingWorkspace):
     """Spreads the dof speeds sigma over what can pass them on; see `scales.py`."""
     sigma, inverse, mass, first = grading.sigma, grading.inverse, b.mass, b.first
     nv = sigma.shape[0]
     for j in range(nv):
-        inverse[j] = 1.0 / mass[j, j]
+        inverse[j] = 1.0 / mass[b.row[j] + j]
     for i in range(count):
         for r in range(ROWS):
             grading.passed[i, r] = -1.0
@@ -113,9 +117,10 @@ def _spread(b: Blocks, count, grading: GradingWorkspace):
             for r in range(_acting_rows(b, i)):
                 grew |= _spread_row(b, i, r, grading)
         for j in range(nv):
+            at = b.row[j]
             for k in range(first[j], j):
-                if mass[j, k] != 0.0:
-                    size = abs(mass[j, k])
+                if mass[at + k] != 0.0:
+                    size = abs(mass[at + k])
                     here, there = size * sigma[k] * inverse[j], size * sigma[j] * inverse[k]
                     if here > sigma[j]:
                         grew |= here > GROWTH * sigma[j]
@@ -132,7 +137,7 @@ def _spread(b: Blocks, count, grading: GradingWorkspace):
         sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
 
 
-@leaf
+@lean_leaf
 def _speed(b: Blocks, i, r, sigma):
     head, column, value = b.head, b.column, b.value
     width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
@@ -143,7 +148,7 @@ def _speed(b: Blocks, i, r, sigma):
     return total
 
 
-@leaf
+@lean_leaf
 def _grade_contact(
     b: Blocks, i, contact, boxes, law, facets, weight, u, f, grading: GradingWorkspace
 ):
@@ -183,7 +188,7 @@ def _grade_contact(
         grade_box(table, boxes + r - 3, limit, f[i, r], u[i, r], speed, weight[i, r])
 
 
-@kernel
+@lean
 def _grade_rows(b: Blocks, count, law, facets, weight, u, f, grading: GradingWorkspace):
     """Enters every row's violations, and the momentum's in grading.work[1], with the scales sigma;
     returns the largest scaled one."""
@@ -206,33 +211,33 @@ def _grade_rows(b: Blocks, count, law, facets, weight, u, f, grading: GradingWor
             scale = max(scale, abs(b.data[i, Datum.BOUND]))
             note(table, Entry.JOINT, off, ratio(off, scale), joints)
             joints += 1
-        else:
+        elif kind == Kind.BOX:
             limit = b.data[i, Datum.LIMIT]
             grade_box(table, boxes, limit, f[i, 0], u[i, 0], scale, weight[i, 0])
             boxes += 1
     residual = grading.work[1]
     for j in range(residual.shape[0]):
         off = abs(residual[j])
-        note(table, Entry.DYNAMICS, off, ratio(off, b.mass[j, j] * sigma[j]), j)
+        note(table, Entry.DYNAMICS, off, ratio(off, b.mass[b.row[j] + j] * sigma[j]), j)
     worst = 0.0
     for e in range(table.scaled.shape[0]):
         worst = max(worst, table.scaled[e])
     return worst
 
 
-@kernel
+@lean
 def set_scales(b: Blocks, v_free, grading: GradingWorkspace):
     """sigma := the dof speeds of the problem, before they are spread (`scales.py`)."""
     sigma = grading.sigma
     hardest = 0.0
     for j in range(v_free.shape[0]):
         sigma[j] = abs(b.velocity[j]) + abs(v_free[j] - b.velocity[j])
-        hardest = max(hardest, sigma[j] * np.sqrt(b.mass[j, j]))
+        hardest = max(hardest, sigma[j] * np.sqrt(b.mass[b.row[j] + j]))
     for j in range(v_free.shape[0]):
-        sigma[j] = max(sigma[j], FLOOR * hardest / np.sqrt(b.mass[j, j]))
+        sigma[j] = max(sigma[j], FLOOR * hardest / np.sqrt(b.mass[b.row[j] + j]))
 
 
-@kernel
+@lean
 def read_modes(b: Blocks, count, u, f, grading: GradingWorkspace, mode):
     """mode (count,) := `Mode` of each contact, as a number."""
     for i in range(count):
@@ -246,7 +251,7 @@ def read_modes(b: Blocks, count, u, f, grading: GradingWorkspace, mode):
         mode[i] = np.int64(chosen)
 
 
-@kernel
+@lean
 def grade_blocks(
     b: Blocks, count, law, facets, tolerance, v_free, weight, v, u, f, grading: GradingWorkspace
 ):  # fmt: skip
@@ -259,12 +264,17 @@ def grade_blocks(
     """
     sigma = grading.sigma
     moved, residual = grading.work[0], grading.work[1]
+    for i in range(count):
+        if (
+            b.head[i, Head.KIND] == Kind.SOFT
+        ):  # its impulse is its law; what is off shows in momentum
+            f[i, 0] = -b.data[i, Datum.DRAG] * u[i, 0]
     for j in range(v.shape[0]):
         moved[j] = v[j] - b.velocity[j]
     mass_times(b, moved, residual)
     for j in range(v.shape[0]):
         moved[j] = b.push[j]
-    add_impulses(b, count, f, moved)
+    add_impulses(b, 0, count, f, moved)
     for j in range(v.shape[0]):
         residual[j] -= moved[j]
     worst = _grade_rows(b, count, law, facets, weight, u, f, grading)

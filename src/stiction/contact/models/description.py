@@ -20,8 +20,9 @@ Array = NDArray[np.float64]
 class StepSolver(StrEnum):
     """The compiled solvers of a time step; a member is the name of its rung."""
 
-    PROXIMAL = "proximal"
-    """Newton's method in velocities with proximal impulses (`solvers/proximal.py`)."""
+    INTERIOR_POINT = "interior point"
+    """Newton's method in velocities from the last step's impulses, and where that does not do an
+    interior point, island by island (`solvers/islands.py`)."""
     DRIVING = "driving"
     """Baraff's algorithm (`solvers/baraff`)."""
 
@@ -32,7 +33,7 @@ class Compiled(NamedTuple):
     law: Law
     facets: int = 0
     """Corners of the friction polygon; 0 for the circular cone."""
-    solver: StepSolver = StepSolver.PROXIMAL
+    solver: StepSolver = StepSolver.INTERIOR_POINT
 
 
 class Kind(Enum):

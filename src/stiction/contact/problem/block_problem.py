@@ -9,10 +9,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.problem import ContactProblem
+from stiction.kernels.skyline import lay_out
+
+Indices = NDArray[np.int64]
 
 
 class Impulses(Protocol):
@@ -36,23 +40,71 @@ class Impulses(Protocol):
 
 
 def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
-    """The problem of the first `count` blocks, with dense rows."""
+    """The problem of the first `count` blocks, with dense rows; soft ones are folded into mass and
+    force."""
     return ContactProblem(
-        mass=dense_mass(b),
+        mass=dense_mass(b, count),
         velocity=b.velocity,
-        force=b.push / dt,
+        force=folded_push(b, count) / dt,
         dt=dt,
         **dense_rows(b, count, dt),
     )
 
 
-def dense_mass(b: Blocks) -> Array:
-    """(nv, nv) both triangles."""
+def cut_out(b: Blocks, members: Indices, dofs: Indices) -> Blocks:
+    """The blocks `members` as a problem of their own in the degrees of freedom `dofs` (ascending),
+    which nothing couples to others."""
+    head, column, value = b.head[members].copy(), [], []
+    at = entry = 0
+    for k, (_, rows, width, c0, a0) in enumerate(b.head[members]):
+        column.append(np.searchsorted(dofs, b.column[c0 : c0 + width]))
+        value.append(b.value[a0 : a0 + rows * width])
+        head[k, Head.COLUMN], head[k, Head.VALUE] = at, entry
+        at, entry = at + width, entry + rows * width
+    first = np.searchsorted(dofs, b.first[dofs]).astype(np.int64)
+    row = np.zeros(len(dofs), np.int64)
+    mass = np.zeros(lay_out(first, row))
+    for j, dof in enumerate(dofs):
+        kept = b.mass[b.row[dof] + b.first[dof] : b.row[dof] + dof + 1]
+        mass[row[j] + first[j] : row[j] + j + 1] = kept
+    none = np.zeros(0)
+    return Blocks(
+        head,
+        b.data[members],
+        np.concatenate([*column, none]).astype(np.int64),
+        np.concatenate([*value, none]),
+        mass,
+        row,
+        first,
+        b.velocity[dofs],
+        b.push[dofs],
+    )
+
+
+def _soft_rows(b: Blocks, count: int) -> tuple[Array, Array, Array]:
+    """Rows (n, nv) that are soft, their impulse per speed and their target (n,)."""
+    soft = np.flatnonzero(b.head[:count, Head.KIND] == Kind.SOFT)
+    rows = np.zeros((len(soft), len(b.first)))
+    for k, i in enumerate(soft):
+        _, _, width, column, value = b.head[i]
+        rows[k, b.column[column : column + width]] = b.value[value : value + width]
+    return rows, b.data[soft, Datum.DRAG], b.data[soft, Datum.BOUND]
+
+
+def folded_push(b: Blocks, count: int) -> Array:
+    """(nv,) impulse of the applied forces, and of the soft rows at the velocity before."""
+    rows, drag, target = _soft_rows(b, count)
+    return b.push + rows.T @ (drag * (target - rows @ b.velocity))
+
+
+def dense_mass(b: Blocks, count: int) -> Array:
+    """(nv, nv) both triangles, with the soft rows of the first `count` blocks."""
     nv = len(b.first)
     mass = np.zeros((nv, nv))
-    for j, first in enumerate(b.first):
-        mass[j, first : j + 1] = b.mass[j, first : j + 1]
-    return mass + np.tril(mass, -1).T
+    for j, (row, first) in enumerate(zip(b.row, b.first, strict=True)):
+        mass[j, first : j + 1] = b.mass[row + first : row + j + 1]
+    rows, drag, _ = _soft_rows(b, count)
+    return mass + np.tril(mass, -1).T + (rows.T * drag) @ rows
 
 
 def dense_rows(b: Blocks, count: int, dt: float) -> dict[str, Any]:

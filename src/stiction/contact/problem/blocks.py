@@ -7,10 +7,12 @@ contact touch the same ones. A block is such a set of rows:
               rows). A joint limit is a CONTACT with one row.
     HOLD      one row that must move at a given speed (a rigid joint)
     BOX       one row with an impulse between two limits (dry friction in a joint)
+    SOFT      one row with the impulse -drag (speed - bound) (an equality as soft as a model says)
 
 `head[i]` and `data[i]` are named by the enumerations below. Entry (row r, k-th column) of block i
 is value[head[i, VALUE] + r * head[i, WIDTH] + k], in column[head[i, COLUMN] + k]; columns ascend.
-The mass is kept in full rows, filled in its lower part from first[j] on.
+The mass is kept as a skyline (`kernels/skyline.py`): entry (j, k), k <= j, is mass[row[j] + k],
+from first[j] on. No array has as many rows and columns as there are degrees of freedom.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import lean
 
 Indices = NDArray[np.int64]
 
@@ -36,6 +38,7 @@ class Kind(IntEnum):
     CONTACT = 0
     HOLD = 1
     BOX = 2
+    SOFT = 3
 
 
 class Head(IntEnum):
@@ -52,7 +55,7 @@ class Datum(IntEnum):
     """Columns of `Blocks.data`."""
 
     BOUND = 0
-    """CONTACT: least N v+ [m/s]; HOLD: the required speed; BOX: zero."""
+    """CONTACT: least N v+ [m/s]; HOLD, SOFT: the required speed; BOX: zero."""
     SLIDE = 1
     """Friction coefficient of rows 1 and 2."""
     SPIN = 2
@@ -60,7 +63,7 @@ class Datum(IntEnum):
     ROLL = 3
     """Friction coefficient of rows 4 and 5 [m]."""
     DRAG = 4
-    """h mu_v of rows 1 and 2 [N s^2/m], for viscous friction."""
+    """h mu_v of rows 1 and 2 [N s^2/m], for viscous friction; SOFT: impulse per speed."""
     LIMIT = 5
     """BOX: largest impulse."""
 
@@ -77,38 +80,33 @@ class Blocks(NamedTuple):
     data: Array  # (cap, DATA)
     column: Indices
     value: Array
-    mass: Array  # (nv, nv) lower part from first[j]
-    first: Indices  # (nv,)
+    mass: Array  # its skyline, lower part
+    row: Indices  # (nv,) where the rows of the skyline lie
+    first: Indices  # (nv,) first column of each
     velocity: Array  # (nv,) before the step
     push: Array  # (nv,) impulse of the applied forces, h f
 
 
-@kernel
-def row_velocities(b: Blocks, count, v, u, size):
-    """u (count, ROWS) := speed along each row less its bound; size: the sum of absolute values
-    behind it, which says what rounding there is in it."""
+@lean
+def row_velocities(b: Blocks, count, v, u):
+    """u (count, ROWS) := speed along each row less its bound."""
     head, data, column, value = b.head, b.data, b.column, b.value
     for i in range(count):
         width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
         for r in range(head[i, Head.ROWS]):
             a0 = head[i, Head.VALUE] + r * width
             total = 0.0
-            absolute = 0.0
             for k in range(width):
-                part = value[a0 + k] * v[column[c0 + k]]
-                total += part
-                absolute += abs(part)
+                total += value[a0 + k] * v[column[c0 + k]]
             u[i, r] = total
-            size[i, r] = absolute
         u[i, 0] -= data[i, Datum.BOUND]
-        size[i, 0] += abs(data[i, Datum.BOUND])
 
 
-@kernel
-def add_impulses(b: Blocks, count, f, out):
-    """out (nv,) += the impulses f (count, ROWS) along their rows."""
+@lean
+def add_impulses(b: Blocks, begin, end, f, out):
+    """out (nv,) += the impulses f (cap, ROWS) of the blocks from `begin` to `end`."""
     head, column, value = b.head, b.column, b.value
-    for i in range(count):
+    for i in range(begin, end):
         width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
         for r in range(head[i, Head.ROWS]):
             impulse = f[i, r]
@@ -118,10 +116,10 @@ def add_impulses(b: Blocks, count, f, out):
                     out[column[c0 + k]] += impulse * value[a0 + k]
 
 
-@kernel
+@lean
 def inverse_inertias(b: Blocks, count, factor, work, weight):
     """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass; work (nv,)."""
-    head, column, value, first = b.head, b.column, b.value, b.first
+    head, column, value, row, first = b.head, b.column, b.value, b.row, b.first
     for i in range(count):
         width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
         low, high = 0, -1
@@ -139,33 +137,36 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
             for k in range(high, low - 1, -1):
                 y = work[k]
                 if y != 0.0:
-                    share = y * factor[k, k]
+                    at = row[k]
+                    share = y * factor[at + k]
                     total += y * share
                     for j in range(first[k], k):
-                        work[j] -= share * factor[k, j]
+                        work[j] -= share * factor[at + j]
             weight[i, r] = total
 
 
-@kernel
+@lean
 def mass_times(b: Blocks, x, out):
     """out (nv,) := M x."""
     mass, first = b.mass, b.first
     for j in range(x.shape[0]):
-        total = mass[j, j] * x[j]
+        at = b.row[j]
+        total = mass[at + j] * x[j]
         for k in range(first[j], j):
-            total += mass[j, k] * x[k]
-            out[k] += mass[j, k] * x[j]
+            total += mass[at + k] * x[k]
+            out[k] += mass[at + k] * x[j]
         out[j] = total
 
 
-def allocate(nv: int, blocks: int, entries: int) -> Blocks:
-    """Room for a problem with that many blocks and matrix entries."""
+def allocate(nv: int, blocks: int, entries: int, skyline: int) -> Blocks:
+    """Room for a problem with that many blocks, entries of rows, and entries of its mass."""
     return Blocks(
         np.zeros((blocks, HEADS), np.int64),
         np.zeros((blocks, DATA)),
         np.zeros(entries, np.int64),
         np.zeros(entries),
-        np.zeros((nv, nv)),
+        np.zeros(skyline),
+        np.zeros(nv, np.int64),
         np.zeros(nv, np.int64),
         np.zeros(nv),
         np.zeros(nv),

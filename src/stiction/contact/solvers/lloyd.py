@@ -55,7 +55,7 @@ from stiction.contact.solvers.lloyd_system import (
     new_path,
     recover,
 )
-from stiction.kernels.compile import kernel, stage
+from stiction.kernels.compile import kernel, lean_leaf
 from stiction.status import Code
 
 PIVOT = 1e-11
@@ -93,7 +93,7 @@ def facet_directions(flat, facets, turn):
     return out
 
 
-@stage
+@lean_leaf
 def _cover(p: Cones, directions, s: Path):
     """Step 0: z0 enters, the velocity that is most negative per cover leaves. False where none is
     negative, and z = 0 is the answer."""
@@ -117,7 +117,7 @@ def _cover(p: Cones, directions, s: Path):
     return pair[KIND] >= 0
 
 
-@stage
+@lean_leaf
 def _grow(p: Cones, s: Path):
     """Gives the open contact its friction, with covers that keep all nonnegative (appendix D)."""
     first, free, rows = p.first, p.free, p.rows
@@ -131,7 +131,7 @@ def _grow(p: Cones, s: Path):
             add_unit(s, u, 1.5 * slip / max(z0[0], 1e-15))
 
 
-@stage
+@lean_leaf
 def _longest_step(s: Path, seen, floor):
     """The step that pushes no basic variable below -SLACK, or infinity: Harris's first pass."""
     slope, value, state_n, nu = s.slope, s.value, s.state_n, s.nu
@@ -145,7 +145,7 @@ def _longest_step(s: Path, seen, floor):
     return bound
 
 
-@stage
+@lean_leaf
 def _blocking(s: Path, seen, floor, bound):
     """(best, contact, step): the listed variable that leaves and how far the entering one goes
     until then; best is PARTS where it is the nu of `contact`. Within `bound` z0 (entry 0) wins,
@@ -174,7 +174,7 @@ def _blocking(s: Path, seen, floor, bound):
     return best, contact, step
 
 
-@stage
+@lean_leaf
 def _mark(s: Path, state):
     """Says which variable of the open pair is basic."""
     pair, state_n, state_f, state_c = s.pair, s.state_n, s.state_f, s.state_c
@@ -187,7 +187,7 @@ def _mark(s: Path, state):
         state_c[at] = state
 
 
-@stage
+@lean_leaf
 def _exchange(s: Path, best, contact, step):
     """The entering variable is basic, the leaving one's pair open; z0 and v move along."""
     pair, z0, v, dv, who = s.pair, s.z0, s.v, s.dv, s.who
@@ -204,7 +204,7 @@ def _exchange(s: Path, best, contact, step):
     _mark(s, OPEN)
 
 
-@stage
+@lean_leaf
 def _read_impulses(directions, s: Path, seen, step, theta, phi):
     """theta and phi after the last step, at which z0 is zero."""
     who, value, slope, pair = s.who, s.value, s.slope, s.pair

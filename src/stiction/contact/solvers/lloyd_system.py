@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.cones import Cones
-from stiction.kernels.compile import kernel, leaf, stage
+from stiction.kernels.compile import kernel, leaf, lean_leaf
 from stiction.kernels.dense import row_dot
 
 W, Z, OPEN = 0, 1, 2
@@ -117,7 +117,7 @@ def new_path(p: Cones, facets):
     )
 
 
-@stage
+@lean_leaf
 def add_unit(s: Path, u, slip):
     """Gives friction unit u to the problem; its cover of sigma bears at least `slip` per z0."""
     state_n, present, count, is_present = s.state_n, s.present, s.present_count, s.is_present
@@ -161,7 +161,7 @@ def _solve_dense(A, B, m):
     return True
 
 
-@stage
+@lean_leaf
 def facet_row(rows, u, directions, j, out, k):
     """out[k] = facet j of unit u as an r-vector: its direction in the unit's plane."""
     a = directions[u, j, 0]
@@ -173,7 +173,7 @@ def facet_row(rows, u, directions, j, out, k):
 # Rows are named by array and index, not sliced: a slice costs two atomic reference counts.
 
 
-@stage
+@lean_leaf
 def dot_unit(rows, u, t, b):
     """rows[u, t] . b"""
     total = 0.0
@@ -182,28 +182,28 @@ def dot_unit(rows, u, t, b):
     return total
 
 
-@stage
+@lean_leaf
 def _add(out, factor, a, i):
     """out += factor a[i]"""
     for c in range(out.shape[0]):
         out[c] += factor * a[i, c]
 
 
-@stage
+@lean_leaf
 def _add_row(out, k, factor, a, i):
     """out[k] += factor a[i]"""
     for c in range(out.shape[1]):
         out[k, c] += factor * a[i, c]
 
 
-@stage
+@lean_leaf
 def _copy_row(out, k, a, i):
     """out[k] = a[i]"""
     for c in range(out.shape[1]):
         out[k, c] = a[i, c]
 
 
-@stage
+@lean_leaf
 def _eliminate(p: Cones, directions, s: Path):
     """Chooses the phi that each unit with a basic lambda gives up, and starts v0 and z0's column
     (in ve) with what that brings; False where such a unit has no basic phi."""
@@ -231,7 +231,7 @@ def _eliminate(p: Cones, directions, s: Path):
     return True
 
 
-@stage
+@lean_leaf
 def _facet_equation(
     rows, free, directions, u, j, chosen, chosen_row, chosen_free, cover_s, row, right, matrix, m
 ):
@@ -248,7 +248,7 @@ def _facet_equation(
         matrix[m, cap - 1] = cover_s[u]
 
 
-@stage
+@lean_leaf
 def _basic_rows(p: Cones, directions, s: Path):
     """Rows and columns of the basic theta and phi; returns how many, or -1 if they do not fit."""
     normal, first, mu, free_normal, free = p.normal, p.first, p.mu, p.free_normal, p.free
@@ -291,7 +291,7 @@ def _basic_rows(p: Cones, directions, s: Path):
     return m
 
 
-@stage
+@lean_leaf
 def _open_row(p: Cones, directions, s: Path, m):
     """z0's column and the open pair's row, at m, and in ve what the entering variable brings."""
     normal, free_normal, free, first, mu = p.normal, p.free_normal, p.free, p.first, p.mu
@@ -321,7 +321,7 @@ def _open_row(p: Cones, directions, s: Path, m):
             _add(ve, 1.0, row, m)
 
 
-@stage
+@lean_leaf
 def _multiply(s: Path, m, count):
     """The first `count` rows of the matrix and right sides, from rows and columns."""
     across, col, right, row, v0, ve, matrix = s.across, s.col, s.right, s.row, s.v0, s.ve, s.matrix
@@ -345,7 +345,7 @@ def _multiply(s: Path, m, count):
         matrix[k, m] += z_coefficient
 
 
-@stage
+@lean_leaf
 def build(p: Cones, directions, s: Path):
     """Builds and solves the basis' system; returns its unknowns less z0, or -1 if singular."""
     limit, parent, mu = p.limit, p.parent, p.mu
@@ -375,7 +375,7 @@ def build(p: Cones, directions, s: Path):
     return m if _solve_dense(matrix, right, m + 1) else -1
 
 
-@stage
+@lean_leaf
 def _note(value, slope, who, seen, value_here, slope_here, kind, at, facet, side):
     """Lists a basic variable; returns the next free place."""
     value[seen] = value_here
@@ -387,7 +387,7 @@ def _note(value, slope, who, seen, value_here, slope_here, kind, at, facet, side
     return seen + 1
 
 
-@stage
+@lean_leaf
 def recover(p: Cones, directions, s: Path, m):
     """Values and directions of all basic variables from the solution of m unknowns and z0: nu in
     its own array, the others listed; returns how many are listed."""
@@ -433,7 +433,7 @@ def recover(p: Cones, directions, s: Path, m):
     return _recover_units(p, directions, s, seen)
 
 
-@stage
+@lean_leaf
 def _recover_units(p: Cones, directions, s: Path, seen):
     """Lists the basic variables of the units that the system does not hold: the eliminated phi and
     lambda, or gamma, and each basic sigma; returns how many variables are listed in all."""

@@ -40,6 +40,7 @@ from stiction.contact.problem.block_problem import (
     box_rows,
     dense_mass,
     dense_rows,
+    folded_push,
     put_solution,
     to_problem,
 )
@@ -139,8 +140,8 @@ class Assembled:
         tangent = posed["tangent"].reshape(-1, model.nv)
         parts = [posed["normal"], tangent, posed["joint"], posed["box"]]
         self._rows = np.vstack(parts)
-        self._links = Links(model, data, dense_mass(b))
-        self._free = b.velocity + self._links.solve(b.push)
+        self._links = Links(model, data, dense_mass(b, count))
+        self._free = b.velocity + self._links.solve(folded_push(b, count))
         W = self._matrix(*self._wrenches(model, data))
         F, y = _coordinates(W, self._rows @ self._free)
         ends = np.cumsum([len(part) for part in parts])[:3]
@@ -228,10 +229,10 @@ class Assembled:
             )
         newton, grading = work.newton, work.grading
         put_solution(b, count, solution, newton.f)
-        row_velocities(b, np.int64(count), velocity, newton.u, newton.size)
+        row_velocities(b, np.int64(count), velocity, newton.u)
         grade_blocks(
             b, np.int64(count), np.int64(law), np.int64(contact.facets or 0), RESIDUAL,
-            work.step.v_free, newton.weight, velocity, newton.u, newton.f, grading,
+            work.solver.request.v_free, newton.weight, velocity, newton.u, newton.f, grading,
         )  # fmt: skip
         return from_table(law, grading.table)
 

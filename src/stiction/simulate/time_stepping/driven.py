@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.bridge.clock import ticks
 from stiction.contact.certificate.block_grading import grade_blocks
 from stiction.contact.certificate.grading import Law
 from stiction.contact.problem.blocks import add_impulses, row_velocities
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.solvers.baraff.blocks import (
+    factor_folded,
     has_tied_rows,
     label_islands,
     pose_island,
@@ -23,10 +23,12 @@ from stiction.contact.solvers.baraff.blocks import (
 )
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
+from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel
-from stiction.kernels.envelope import solve_symmetric
-from stiction.simulate.time_stepping.loop import settle
-from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, unpack
+from stiction.kernels.skyline import solve_skyline
+from stiction.simulate.time_stepping.loop import stop_rounding
+from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, unpack_step
 from stiction.status import Code
 
 WARM = 4
@@ -40,14 +42,17 @@ def drive(warm, tolerance, address):
     passes. warm: the last step's impulses are tried first."""
     # All in one body: every level of calls above the solver would have it optimized once more
     # when it is compiled.
-    b, newton, grading, step = unpack(address)
+    b, _, _, request = unpack_problem(address)
+    _, newton = unpack_newton(address)
+    grading, step = unpack_step(address)
     counts, figure, count = step.counts, step.figure, step.counts[Count.BLOCKS]
     begun = ticks()
     figure[Figure.WORST] = np.inf
     if has_tied_rows(b, count):
         return False
-    row_velocities(b, count, step.v_free, newton.u, newton.size)
+    row_velocities(b, count, request.v_free, newton.u)
     dofs, blocks = label_islands(b, count)
+    factored = factor_folded(b, count)
     place = np.zeros(dofs.shape[0], np.int64)
     guessed = warm and counts[Count.OLD] > 0
     counts[Count.ITERATIONS] = 0
@@ -64,13 +69,15 @@ def drive(warm, tolerance, address):
             if dofs[j] == island:
                 place[j] = size
                 size += 1
-        arrays, whitened = pose_island(b, members, step.factor, newton.u, place, size)
+        arrays, whitened = pose_island(b, members, factored, newton.u, place, size)
         cones, joints = build_cones(whitened, arrays)
         n, units = cones.normal.shape[0], cones.mu.shape[0]
         theta, phi = np.empty(0), np.empty((0, 2))
         limit, attempts = step_limit(n, units), ATTEMPTS
         if guessed:
-            normal, tangent, box = read_impulses(b, members, newton.f, n, arrays.box_limit.shape[0])
+            normal, tangent, box = read_impulses(
+                b, members, request.guess, n, arrays.box_limit.shape[0]
+            )
             theta, phi = from_impulses(cones, normal, tangent, box)
             limit, attempts = WARM * n, 1
         fixed, along = np.zeros(units, np.bool_), np.zeros((units, 2))
@@ -90,17 +97,17 @@ def drive(warm, tolerance, address):
         normal, tangent, joint, box = to_impulses(whitened, cones, joints, theta, phi)
         put_impulses(b, members, normal, tangent, joint, box, newton.f)
     newton.v[:] = 0.0
-    add_impulses(b, count, newton.f, newton.v)
-    solve_symmetric(step.factor, b.first, newton.v)
+    add_impulses(b, 0, count, newton.f, newton.v)
+    solve_skyline(factored[0], factored[1], factored[2], newton.v)
     for j in range(newton.v.shape[0]):
-        newton.v[j] += step.v_free[j]
-    settle(newton.v, grading.sigma)
+        newton.v[j] += request.v_free[j]
+    stop_rounding(newton.v, grading.sigma)
     now = ticks()
     step.ticks[Stage.SOLVE] += now - begun
-    row_velocities(b, count, newton.v, newton.u, newton.size)
+    row_velocities(b, count, newton.v, newton.u)
     figure[Figure.WORST] = grade_blocks(
         b, count, np.int64(Law.COULOMB), np.int64(0), tolerance,
-        step.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
+        request.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
     )  # fmt: skip
     step.ticks[Stage.CERTIFY] += ticks() - now
     return figure[Figure.WORST] <= tolerance

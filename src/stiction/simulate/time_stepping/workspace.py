@@ -1,32 +1,26 @@
 """The memory that steps work in: allocated once per simulator, handed to kernels by address.
 
-A kernel that takes fifty arrays spends microseconds on unpacking them. These are packed into one
-array of addresses; inside, `unpack` makes views that no reference count is kept for. The arrays
+The solvers' workspace, the certificate's and the step's own are packed into one list of addresses
+(`kernels/packing.py`), the solvers' first, so that their stages find what is theirs. The arrays
 live as long as their `Workspace` does, and a `Workspace` is used by one thread at a time.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
-from numba.np.numpy_support import carray
 from numpy.typing import NDArray
 
 from stiction.bridge.gyroscopic import scratch, standalone
-from stiction.bridge.layout import as_pointer
+from stiction.bridge.mass import skyline_of, tree_starts
 from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate import block_grading
-from stiction.contact.certificate.block_grading import GradingWorkspace
-from stiction.contact.certificate.grading import Table
-from stiction.contact.problem import blocks
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.blocks import ROWS, Blocks
-from stiction.contact.solvers import proximal
-from stiction.contact.solvers.proximal import NewtonWorkspace
-from stiction.kernels.compile import kernel, leaf
+from stiction.contact.solvers.workspace import Room, SolverWorkspace
+from stiction.kernels.packing import pack, unpacker
 
 Indices = NDArray[np.int64]
 
@@ -40,8 +34,8 @@ class Count(IntEnum):
     ITERATIONS = 2
     FACTORIZATIONS = 3
     ATTEMPTS = 4
-    """Starts from rest that the solve took; 0 if the last step's modes were enough of a start, -1
-    if its impulses had to be built upon."""
+    """Of the interior point, on the island that needed most; 0 if the last step's impulses were
+    enough of a start everywhere."""
     DONE = 5
     """Steps taken by this call."""
     NEED_BLOCKS = 6
@@ -50,6 +44,16 @@ class Count(IntEnum):
     """1 if overlap was pushed out."""
     DOF = 9
     """Degree of freedom at which the mass is not positive, or -1."""
+    ISLANDS = 10
+    """That something ran into."""
+    HARD = 11
+    """Of these, those that the interior point answered."""
+    SAME = 12
+    """1 if nothing had changed since the step before, whose answer was taken."""
+    SEEN = 13
+    """1 if `seen` holds what the last step began with."""
+    WATCHED = 14
+    """1 if a callback or plugin may do what the state does not tell: every step is taken."""
 
 
 class Figure(IntEnum):
@@ -79,6 +83,8 @@ class Total(IntEnum):
     ENERGY = 8
     MOST_CONTACTS = 9
     MOST_ITERATIONS = 10
+    SAME = 11
+    """Steps that had nothing new to solve."""
 
 
 class Record(IntEnum):
@@ -99,9 +105,13 @@ class Record(IntEnum):
     """This and the next: speeds along rows 1 and 2 [m/s]."""
     MODE = 17
     FRICTION = 18
+    BUILT = 19
+    """1 if its impulses had to be built upon (`Request.built`)."""
+    CORRECTION = 20
+    """Impulse that pushed overlap out."""
 
 
-RECORDS = 19
+RECORDS = int(Record.CORRECTION) + 1
 
 
 class Stage(IntEnum):
@@ -129,10 +139,11 @@ class Step(NamedTuple):
     key: Indices  # (cap, Key)
     place: Array  # (cap, Place)
     record: Array  # (cap, RECORDS) of the last step
-    factor: Array  # (nv, nv) of the mass
-    v_free: Array  # (nv,)
+    correction: Array  # (cap,) impulses that pushed overlap out in the last step
+    factor: Array  # of the mass, as its skyline
     v_plus: Array  # (nv,)
     qpos: Array  # (nq,)
+    seen: Array  # state and inputs that the last step began with, and what it wrote
     free: Indices  # (n, 2) of `gyroscopic.standalone`
     small: Array  # (6, 3, 3), this and the next four: `gyroscopic.scratch`
     six: Array  # (6, 6)
@@ -142,18 +153,16 @@ class Step(NamedTuple):
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
 
 
-ARRAYS = 47
-"""Of a workspace, in the order in which `unpack` takes them."""
-
-
 class Workspace:
     """Arrays for a model, and for so many blocks and entries."""
 
-    def __init__(self, model: mujoco.MjModel, cap: int, entries: int) -> None:
-        self.cap, self.entries = cap, entries
-        nq, nv, nbody, free = model.nq, model.nv, model.nbody, standalone(model)
-        self.blocks = blocks.allocate(nv, cap, entries)
-        self.newton = proximal.allocate(nv, cap)
+    def __init__(self, model: mujoco.MjModel, room: Room | None = None) -> None:
+        self.room = Room() if room is None else room
+        cap, nv = self.room.blocks, model.nv
+        first, row, skyline = skyline_of(model)
+        self.solver = SolverWorkspace(tree_starts(model), skyline, self.room)
+        self.blocks, self.newton = self.solver.blocks, self.solver.newton
+        self.blocks.first[:], self.blocks.row[:] = first, row
         self.grading = block_grading.allocate(nv, cap)
         self.step = Step(
             np.zeros(len(Count), np.int64),
@@ -163,80 +172,43 @@ class Workspace:
             np.zeros((cap, len(Key)), np.int64),
             np.zeros((cap, len(Place))),
             np.zeros((cap, RECORDS)),
-            np.zeros((nv, nv)),
+            np.zeros(cap),
+            np.zeros(skyline),
             np.zeros(nv),
-            np.zeros(nv),
-            np.zeros(nq),
-            free,
+            np.zeros(model.nq),
+            np.zeros(state_size(model)),
+            standalone(model),
             *scratch(),
-            np.zeros((nbody, 6)),
+            np.zeros((model.nbody, 6)),
         )
-        arrays: list[NDArray[Any]] = [*self.blocks, *self.newton]
-        arrays += [*self.grading.table, *self.grading[1:], *self.step]
-        places = [array.__array_interface__["data"][0] for array in arrays]
-        assert len(places) == ARRAYS, "`unpack` numbers the arrays"
-        self._table = np.array([nq, nv, cap, entries, len(free), nbody, *places], np.int64)
-        self.address = int(self._table.ctypes.data)
+        self._packed = pack(*self.solver.tuples, self.grading, self.step)
+        self.address = int(self._packed.ctypes.data)
+
+    def grown(self, model: mujoco.MjModel) -> Workspace:
+        """A larger one, for what the step at hand needs, with the guess and the statistics."""
+        counts = self.step.counts
+        counted = (int(counts[Count.NEED_BLOCKS]), int(counts[Count.NEED_ENTRIES]))
+        larger = Workspace(model, self.room.needed(counted, self.solver.graph))
+        larger.carry_over(self)
+        return larger
 
     def carry_over(self, other: Workspace) -> None:
         """Takes the guess and the statistics of a smaller workspace over."""
         old = int(other.step.counts[Count.OLD])
         self.step.counts[:] = other.step.counts
         self.step.total[:] = other.step.total
+        self.step.ticks[:] = other.step.ticks
+        self.step.seen[:] = other.step.seen
         self.step.record[:old] = other.step.record[:old]
 
 
-@leaf
-def _floats(address, shape):
-    return carray(as_pointer(address), shape, np.float64)
+def state_size(model: mujoco.MjModel) -> int:
+    """Numbers that a step begins with (state, controls, applied forces, mocap bodies), and those
+    that show whether somebody has written over what it left."""
+    begins = model.nq + 2 * model.nv + model.na + model.nu + 6 * model.nbody + 7 * model.nmocap
+    return begins + 2 * model.nv
 
 
-@leaf
-def _ints(address, shape):
-    return carray(as_pointer(address), shape, np.int64)
-
-
-TABLE = 6 + ARRAYS
-"""Sizes and addresses that `Workspace.address` points to."""
-COUNTS, FIGURES, TOTALS, STAGES = len(Count), len(Figure), len(Total), len(Stage)
-KEYS, PLACES = len(Key), len(Place)
-ENTRIES = 9
-"""Lines of a certificate's table."""
-
-
-@kernel
-def unpack(address):
-    """(Blocks, NewtonWorkspace, GradingWorkspace, Step) of `Workspace.address`.
-
-    The address, not the table: a kernel that MuJoCo's errors jump back into (`bridge/guard.py`) may
-    not hold what is counted by references.
-    """
-    a = _ints(address, (TABLE,))
-    nq, nv, cap, entries, free, nbody = a[0], a[1], a[2], a[3], a[4], a[5]
-    b = Blocks(
-        _ints(a[6], (cap, blocks.HEADS)), _floats(a[7], (cap, blocks.DATA)),
-        _ints(a[8], (entries,)), _floats(a[9], (entries,)), _floats(a[10], (nv, nv)),
-        _ints(a[11], (nv,)), _floats(a[12], (nv,)), _floats(a[13], (nv,)),
-    )  # fmt: skip
-    newton = NewtonWorkspace(
-        _floats(a[14], (cap, ROWS)), _floats(a[15], (cap, ROWS)), _floats(a[16], (cap, ROWS)),
-        _floats(a[17], (cap, ROWS)), _floats(a[18], (cap, ROWS)), _floats(a[19], (cap, ROWS)),
-        _floats(a[20], (cap, 5)),
-        carray(as_pointer(a[21]), (cap, ROWS - 1), np.int8), _floats(a[22], (nv, nv)),
-        _ints(a[23], (nv,)), _floats(a[24], (nv,)), _floats(a[25], (nv,)),
-        _floats(a[26], (8, nv)),
-    )  # fmt: skip
-    table = Table(_floats(a[27], (ENTRIES,)), _floats(a[28], (ENTRIES,)), _ints(a[29], (ENTRIES,)))
-    grading = GradingWorkspace(
-        table, _floats(a[30], (nv,)), _floats(a[31], (nv,)), _floats(a[32], (cap, ROWS)),
-        _floats(a[33], (cap, ROWS)), _floats(a[34], (2, nv)),
-    )  # fmt: skip
-    step = Step(
-        _ints(a[35], (COUNTS,)), _floats(a[36], (FIGURES,)), _floats(a[37], (TOTALS,)),
-        _ints(a[38], (STAGES,)), _ints(a[39], (cap, KEYS)), _floats(a[40], (cap, PLACES)),
-        _floats(a[41], (cap, RECORDS)), _floats(a[42], (nv, nv)), _floats(a[43], (nv,)),
-        _floats(a[44], (nv,)), _floats(a[45], (nq,)), _ints(a[46], (free, 2)),
-        _floats(a[47], (6, 3, 3)), _floats(a[48], (6, 6)), _floats(a[49], (6, 3)),
-        _floats(a[50], (6,)), _floats(a[51], (21,)), _floats(a[52], (nbody, 6)),
-    )  # fmt: skip
-    return b, newton, grading, step
+_example = Workspace(mujoco.MjModel.from_xml_string("<mujoco/>"))
+unpack_step = unpacker(_example.grading, _example.step, after=_example.solver.tuples)
+"""(GradingWorkspace, Step) of `Workspace.address`; what the solvers have is unpacked by theirs."""

@@ -1,7 +1,7 @@
 """A simulator's blocks as Baraff's driving takes them: islands, whitened, and the way back.
 
 The same islands and rows as `Baraff.solve` has of a `ContactProblem`, but that rows are whitened by
-the factor that the step has of its mass, M = U D U' (`kernels/envelope.py`):
+a skyline factor of the mass, M = U D U' (`kernels/skyline.py`), with soft rows folded in:
 
     row_w = D^-1/2 U^-1 row,   so that   row_w . row_w = row M^-1 row'
 """
@@ -14,6 +14,7 @@ from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.contact.problem.islands import merge, root
 from stiction.kernels.compile import kernel
+from stiction.kernels.skyline import close_skyline, factor_skyline, lay_out
 
 
 @kernel
@@ -36,7 +37,7 @@ def label_islands(b: Blocks, count):
     dofs = np.arange(nv)
     for j in range(nv):
         for k in range(b.first[j], j):
-            if b.mass[j, k] != 0.0:
+            if b.mass[b.row[j] + k] != 0.0:
                 merge(dofs, j, k)
     blocks = np.full(count, -1)
     for i in range(count):
@@ -56,9 +57,38 @@ def label_islands(b: Blocks, count):
 
 
 @kernel
-def _whiten_row(b: Blocks, factor, i, r, place, work, out):
-    """out := row r of block i, whitened; place (nv,): coordinate of each degree of freedom in
-    `out`; work (nv,) is zero before and after."""
+def factor_folded(b: Blocks, count):
+    """(factor, row, first) of the mass with the soft rows of the first `count` blocks in it, as a
+    skyline of its own."""
+    head, column, value = b.head, b.column, b.value
+    nv = b.first.shape[0]
+    first, row = b.first.copy(), np.empty(nv, np.int64)
+    for i in range(count):
+        if head[i, Head.KIND] == Kind.SOFT:
+            c0 = head[i, Head.COLUMN]
+            for k in range(1, head[i, Head.WIDTH]):
+                first[column[c0 + k]] = min(first[column[c0 + k]], column[c0])
+    close_skyline(first)
+    mass = np.zeros(lay_out(first, row))
+    for j in range(nv):
+        for k in range(b.first[j], j + 1):
+            mass[row[j] + k] = b.mass[b.row[j] + k]
+    for i in range(count):
+        if head[i, Head.KIND] == Kind.SOFT:
+            c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+            for k in range(head[i, Head.WIDTH]):
+                scaled = b.data[i, Datum.DRAG] * value[a0 + k]
+                for c in range(k + 1):
+                    mass[row[column[c0 + k]] + column[c0 + c]] += scaled * value[a0 + c]
+    factor_skyline(mass, row, first)
+    return mass, row, first
+
+
+@kernel
+def _whiten_row(b: Blocks, factored, i, r, place, work, out):
+    """out := row r of block i, whitened; factored: of `factor_folded`; place (nv,): coordinate of
+    each degree of freedom in `out`; work (nv,) is zero before and after."""
+    factor, row, first = factored
     width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
     a0 = b.head[i, Head.VALUE] + r * width
     last = -1
@@ -70,16 +100,18 @@ def _whiten_row(b: Blocks, factor, i, r, place, work, out):
         y = work[k]
         if y != 0.0:
             work[k] = 0.0
-            out[place[k]] = y * np.sqrt(factor[k, k])
-            share = y * factor[k, k]
-            for j in range(b.first[k], k):
-                work[j] -= share * factor[k, j]
+            at = row[k]
+            out[place[k]] = y * np.sqrt(factor[at + k])
+            share = y * factor[at + k]
+            for j in range(first[k], k):
+                work[j] -= share * factor[at + j]
 
 
 @kernel
-def pose_island(b: Blocks, members, factor, u, place, size):
-    """(arrays, whitened) of an island: its blocks `members`, its `size` degrees of freedom, u the
-    free speeds less bounds. Of `arrays` only what `build_cones` reads is filled."""
+def pose_island(b: Blocks, members, factored, u, place, size):
+    """(arrays, whitened) of an island: its blocks `members`, its `size` degrees of freedom, the
+    factor of its mass (`factor_folded`), u the free speeds less bounds. Of `arrays` only what
+    `build_cones` reads is filled."""
     nc, nj, nb = 0, 0, 0
     for i in members:
         kind = b.head[i, Head.KIND]
@@ -96,20 +128,20 @@ def pose_island(b: Blocks, members, factor, u, place, size):
     for i in members:
         kind = b.head[i, Head.KIND]
         if kind == Kind.CONTACT:
-            _whiten_row(b, factor, i, 0, place, work, normal[nc])
+            _whiten_row(b, factored, i, 0, place, work, normal[nc])
             free_n[nc] = u[i, 0]
             if b.head[i, Head.ROWS] > 2 and b.data[i, Datum.SLIDE] > 0.0:
                 friction[nc] = b.data[i, Datum.SLIDE]
                 for t in range(2):
-                    _whiten_row(b, factor, i, 1 + t, place, work, tangent[nc, t])
+                    _whiten_row(b, factored, i, 1 + t, place, work, tangent[nc, t])
                     free_t[nc, t] = u[i, 1 + t]
             nc += 1
         elif kind == Kind.HOLD:
-            _whiten_row(b, factor, i, 0, place, work, joint[nj])
+            _whiten_row(b, factored, i, 0, place, work, joint[nj])
             free_j[nj] = u[i, 0]
             nj += 1
-        else:
-            _whiten_row(b, factor, i, 0, place, work, box[nb])
+        elif kind == Kind.BOX:
+            _whiten_row(b, factored, i, 0, place, work, box[nb])
             free_b[nb] = u[i, 0]
             limit[nb] = b.data[i, Datum.LIMIT]
             nb += 1
@@ -154,6 +186,6 @@ def put_impulses(b: Blocks, members, normal, tangent, joint, box, f):
         elif kind == Kind.HOLD:
             f[i, 0] = joint[nj]
             nj += 1
-        else:
+        elif kind == Kind.BOX:
             f[i, 0] = box[nb]
             nb += 1

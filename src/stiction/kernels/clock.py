@@ -1,16 +1,24 @@
 """A clock for kernels: a counter of the processor's, with no call behind it.
 
-Its unit is unknown; a stage's share of the ticks times the call's duration is its time.
+Its unit is unknown: a stage's share of the ticks times the call's duration is its time; where time
+is to be bounded its rate is measured.
 """
 
 from __future__ import annotations
 
 import platform
+from functools import cache
+from time import perf_counter
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from stiction.kernels.compile import kernel
+
+MEASURE = 5e-3
+"""Time over which the rate is measured [s]."""
 
 _COUNTER = (
     "llvm.readcyclecounter"
@@ -30,3 +38,18 @@ def _ticks(typingctx: Any) -> Any:
 
 
 ticks: Any = intrinsic(_ticks)
+
+
+@kernel
+def _now() -> int:
+    return ticks()
+
+
+@cache
+def ticks_per_second() -> float:
+    """Rate of the counter, measured once, to a hundredth or so."""
+    _now()
+    began, first = perf_counter(), _now()
+    while perf_counter() - began < MEASURE:
+        pass
+    return float((_now() - first) / (perf_counter() - began))

@@ -1,0 +1,200 @@
+"""A problem by blocks, island by island: Newton's method from the last step's impulses, and where
+that fails the interior point.
+
+    warm start       `proximal` from the given impulses: their modes alone first, so that redundant
+                     rows share the load in one way whatever came before; then building upon the
+                     impulses, with ever less of a kick
+    interior point   `interior_point`, from nothing, and Newton's method from there: of small
+                     islands from the modes alone, as above, if that does
+
+An island that nothing runs into has no impulses. Every way is bounded in iterations, the attempts
+of the interior point in time as well; the best iterate is kept, and the residual in
+`Request.outcome` says how good it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED, follow_attempt
+from stiction.contact.solvers.proximal import copy_island, enter_cones, load_of, refine
+from stiction.contact.solvers.system import assemble, push, solve, speeds
+from stiction.contact.solvers.workspace import (
+    NewtonWorkspace,
+    Outcome,
+    Request,
+    Rung,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
+from stiction.kernels import sparse
+from stiction.kernels.clock import ticks
+from stiction.kernels.compile import lean
+from stiction.kernels.sparse import BlockMatrix
+from stiction.kernels.stage import stage
+
+CONVERGED = 1e-11
+"""Residual with which a start from the last step's modes is content."""
+
+LEAST_WANTED = 48
+"""Blocks of an island for which the least impulses are looked for after the interior point, so that
+it shares a load as a warm start does: how a box slides depends on which corner presses. Larger
+heaps seldom have any inside their cones."""
+
+
+@lean
+def _start(g: Graph, s: BlockMatrix, k, v, work: NewtonWorkspace, guess):
+    """Velocity and impulses that Newton's method starts from."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            work.f[i, r] = guess[i, r]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            work.v[j] = v[j]
+
+
+@lean
+def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Request, weight):
+    """Free velocity and inverse inertias of an island with soft rows, which are part of what its
+    bodies weigh: a body that a stiff row holds gives way to nothing."""
+    touched = False
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(ROWS * ROWS):
+            y.D[i, c] = 0.0
+        for r in range(ROWS):
+            y.change[i, r] = 0.0
+        if b.head[i, Head.KIND] == Kind.SOFT:
+            touched = True
+            y.D[i, 0] = b.data[i, Datum.DRAG]
+    if not touched:
+        return
+    low, high = g.positions[k], g.positions[k + 1]
+    assemble(b, g, s, y, k, 0.0, np.int64(1))
+    if sparse.factor(s, low, high, np.int64(1)) == 0.0:
+        return
+    speeds(b, g, k, b.velocity, y.change)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        y.change[i, 0] *= -y.D[i, 0]
+        for r in range(1, ROWS):
+            y.change[i, r] = 0.0
+    for p in range(low, high):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            y.rhs[j] = b.push[j]
+    push(b, g, k, y.change, y.rhs)
+    solve(b, g, s, y, k, 0.0, True)
+    for p in range(low, high):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            request.v_free[j] = b.velocity[j] + y.x[j]
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
+        for r in range(b.head[i, Head.ROWS]):
+            a0 = b.head[i, Head.VALUE] + r * width
+            for p in range(low, high):
+                node = s.order[p]
+                for j in range(s.start[node], s.start[node + 1]):
+                    y.x[j] = 0.0
+            for c in range(width):
+                y.x[b.column[c0 + c]] = b.value[a0 + c]
+            sparse.solve(s, low, high, y.x)
+            total = 0.0
+            for c in range(width):
+                total += b.value[a0 + c] * y.x[b.column[c0 + c]]
+            weight[i, r] = total
+
+
+@stage("void(intp)")
+def free_islands(address):
+    """Corrects free velocity and inverse inertias of a packed workspace, which are those of the
+    mass alone, for soft rows."""
+    b, g, s, request = unpack_problem(address)
+    y, work = unpack_newton(address)
+    for k in range(g.size[Size.ISLANDS]):
+        _free_island(b, g, s, y, k, request, work.weight)
+
+
+@stage("void(intp, int64)")
+def solve_blocks(address, count):
+    """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
+    island. The graph, v_free, the rows' weights and the settings are the caller's."""
+    b, g, s, request = unpack_problem(address)
+    _, work = unpack_newton(address)
+    (w,) = unpack_interior(address)
+    setting, weight, built, v_free = request.setting, work.weight, request.built, request.v_free
+    law, facets = setting[Setting.LAW], setting[Setting.FACETS]
+    most = min(len(ATTEMPTS), setting[Setting.ATTEMPTS])
+    for j in range(v_free.shape[0]):
+        work.v[j] = v_free[j]
+    for i in range(count):
+        for c in range(ROWS):
+            work.f[i, c] = 0.0
+        if b.head[i, Head.ROWS] > 2:
+            weight[i, 1] = weight[i, 2] = max(weight[i, 1], weight[i, 2])
+    for k in range(g.size[Size.ISLANDS]):
+        speeds(b, g, k, v_free, work.u)
+        load = load_of(b, g, k, law, work.u, weight)
+        for c in range(request.outcome.shape[1]):
+            request.outcome[k, c] = 0.0
+        if load == 0.0:
+            for at in range(g.members[k], g.members[k + 1]):
+                i = g.member[at]
+                if b.head[i, Head.KIND] == Kind.SOFT:
+                    work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
+            continue
+        best, rung, taken = np.inf, np.int64(Rung.NONE), 0
+        small = g.members[k + 1] - g.members[k] <= LEAST_WANTED
+        setting[Setting.FACTORIZATIONS] = 0
+        if setting[Setting.WARM] == 1:
+            before = 0.0
+            for at in range(g.members[k], g.members[k + 1]):
+                before = max(before, built[g.member[at]])
+            for turn in range(1 if before > 0.0 else 0, 3):
+                _start(g, s, k, b.velocity, work, request.guess)
+                eps = 1e-4 if turn == 2 else 1e-7
+                limit = 15 if turn == 0 else (8 if turn == 1 else 10)
+                patience = 8 if turn == 0 and small else 2
+                best = refine(address, k, load, min(turn, 1), eps, limit, patience, np.inf)
+                if best <= (CONVERGED if turn == 0 else SOLVED):
+                    rung = np.int64(Rung.MODES if turn == 0 else Rung.IMPULSES)
+                    break
+        if rung == Rung.NONE:
+            rung = np.int64(Rung.INTERIOR_POINT)
+            copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+            while taken < most and best > SOLVED:
+                best = follow_attempt(address, k, load, taken, best)
+                taken += 1
+                copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+                if best > SOLVED:
+                    found = refine(address, k, load, 1, 1e-4, 12, 6, best)
+                    if found < best:
+                        best = found
+                        copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+                if ticks() > setting[Setting.DEADLINE]:
+                    break
+            if best <= SOLVED and small:
+                found = refine(address, k, load, 0, 1e-7, 15, 8, np.inf)
+                if found <= CONVERGED:
+                    best = found
+                else:
+                    copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+        enter_cones(b, g, k, law, facets, work.f)
+        for at in range(g.members[k], g.members[k + 1]):
+            built[g.member[at]] = 1.0 if rung == Rung.IMPULSES else 0.0
+        request.outcome[k, Outcome.RESIDUAL] = best
+        request.outcome[k, Outcome.FACTORIZATIONS] = setting[Setting.FACTORIZATIONS]
+        request.outcome[k, Outcome.RUNG] = rung
+        request.outcome[k, Outcome.ATTEMPTS] = taken
+
+
+free_all, solve_all = free_islands.external, solve_blocks.external

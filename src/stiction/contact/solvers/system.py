@@ -1,0 +1,275 @@
+"""The linear system that Newton's method and the interior point share, island by island.
+
+Near an answer every block's impulse changes linearly with the speeds along its rows,
+f = g - D (A x), x the change of the velocity. The momentum balance is then a system in x whose
+matrix is of the size of the velocities, however many contacts there are and however they depend
+on each other:
+
+    H x = r,   H = (1 + shift) M + sum over blocks of A' D A
+
+It is kept by blocks of bodies (`kernels/sparse.py`). H is symmetric where D is; sliding friction
+makes it unsymmetric. What is solved for is refined once by the residual from the rows
+themselves: D may be 1e9 times the mass, and H has lost those digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head
+from stiction.contact.problem.graph import Graph, Piece
+from stiction.contact.solvers.workspace import System
+from stiction.kernels import sparse
+from stiction.kernels.compile import lean
+from stiction.kernels.sparse import BlockMatrix
+
+
+@lean
+def speeds(b: Blocks, g: Graph, k, v, u):
+    """u := speed along each row of island k at the velocity v, less its bound."""
+    head, data, column, value = b.head, b.data, b.column, b.value
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        a0 = head[i, Head.VALUE]
+        for r in range(head[i, Head.ROWS]):
+            total = 0.0
+            for c in range(width):
+                total += value[a0 + c] * v[column[c0 + c]]
+            u[i, r] = total
+            a0 += width
+        u[i, 0] -= data[i, Datum.BOUND]
+
+
+@lean
+def changes(b: Blocks, g: Graph, k, x, out):
+    """out := A x, for the rows of island k."""
+    head, column, value = b.head, b.column, b.value
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        a0 = head[i, Head.VALUE]
+        for r in range(head[i, Head.ROWS]):
+            total = 0.0
+            for c in range(width):
+                total += value[a0 + c] * x[column[c0 + c]]
+            out[i, r] = total
+            a0 += width
+
+
+@lean
+def push(b: Blocks, g: Graph, k, f, out):
+    """out += A' f, of the blocks of island k."""
+    head, column, value = b.head, b.column, b.value
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+        a0 = head[i, Head.VALUE]
+        for r in range(head[i, Head.ROWS]):
+            impulse = f[i, r]
+            if impulse != 0.0:
+                for c in range(width):
+                    out[column[c0 + c]] += impulse * value[a0 + c]
+            a0 += width
+
+
+@lean
+def take_mass(b: Blocks, g: Graph, s: BlockMatrix, k, scale, x, out):
+    """out -= scale M x, over the nodes of island k."""
+    mass, row, first = b.mass, b.row, b.first
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            at, y = row[j], scale * x[j]
+            total = mass[at + j] * y
+            for c in range(first[j], j):
+                total += mass[at + c] * (scale * x[c])
+                out[c] -= mass[at + c] * y
+            out[j] -= total
+
+
+@lean
+def unbalanced(b: Blocks, g: Graph, s: BlockMatrix, k, v, f, left, out):
+    """out := what the impulses f leave of the momentum balance at the velocity v; left: scratch."""
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            out[j] = b.push[j]
+            left[j] = v[j] - b.velocity[j]
+    take_mass(b, g, s, k, 1.0, left, out)
+    push(b, g, k, f, out)
+
+
+@lean
+def imbalance(b: Blocks, g: Graph, s: BlockMatrix, k, r):
+    """Largest entry of a momentum r (nv,) over the island, by energy: over sqrt(M_jj)."""
+    worst = 0.0
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            size = abs(r[j]) / np.sqrt(b.mass[b.row[j] + j])
+            if not size <= worst:
+                worst = size
+    return worst
+
+
+@lean
+def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, T, o, lower):
+    """T (.., n) at o += A' E, over the columns of two pieces: rows of A from `left`, columns of E
+    from `right`; base, above: first degree of freedom of their nodes; lower: only what is not
+    above the diagonal (the pieces are the same)."""
+    column, value = b.column, b.value
+    together = right[Piece.TOGETHER] == 1
+    begin, end = right[Piece.BEGIN], right[Piece.END]
+    shift = column[c0 + begin] - above - begin
+    for k in range(left[Piece.BEGIN], left[Piece.END]):
+        to = o + n * (column[c0 + k] - base)
+        stop = k + 1 if lower else end
+        if together and rows == 3:
+            x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
+            for c in range(begin, stop):
+                T[to + shift + c] += x * E[0, c] + y * E[1, c] + z * E[2, c]
+            continue
+        for r in range(rows):
+            x = value[a0 + r * width + k]
+            if x == 0.0:
+                continue
+            if together:
+                for c in range(begin, stop):
+                    T[to + shift + c] += x * E[r, c]
+            else:
+                for c in range(begin, stop):
+                    T[to + column[c0 + c] - above] += x * E[r, c]
+
+
+@lean
+def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
+    """Adds A' D A of block i to the matrix."""
+    head, value, E, D = b.head, b.value, y.scratch, y.D
+    rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
+    c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+    for r in range(rows):
+        begun = False
+        for q in range(rows):
+            d = D[i, ROWS * r + q]
+            if d != 0.0:
+                at = a0 + q * width
+                if begun:
+                    for c in range(width):
+                        E[r, c] += d * value[at + c]
+                else:
+                    for c in range(width):
+                        E[r, c] = d * value[at + c]
+                begun = True
+        if not begun:
+            for c in range(width):
+                E[r, c] = 0.0
+    at = g.couplings[i]
+    for p in range(g.pieces[i], g.pieces[i + 1]):
+        node = g.piece[p, Piece.NODE]
+        base = s.start[node]
+        n = s.start[node + 1] - base
+        _add_piece(
+            b, c0, a0, width, rows, g.piece[p], g.piece[p], base, base, n, E,
+            s.diagonal, s.corner[node], symmetric,
+        )  # fmt: skip
+        for q in range(g.pieces[i], p):
+            other = g.piece[q, Piece.NODE]
+            above = s.start[other]
+            m = s.start[other + 1] - above
+            o = g.coupling[at]
+            at += 1
+            below = s.position[node] > s.position[other]
+            if below or not symmetric:
+                _add_piece(
+                    b, c0, a0, width, rows, g.piece[p], g.piece[q], base, above, m, E,
+                    s.lower if below else s.upper, o, np.int64(0),
+                )  # fmt: skip
+            if not below or not symmetric:
+                _add_piece(
+                    b, c0, a0, width, rows, g.piece[q], g.piece[p], above, base, n, E,
+                    s.upper if below else s.lower, o, np.int64(0),
+                )  # fmt: skip
+
+
+@lean
+def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, symmetric):
+    """Fills the matrix of island k; of a symmetric one the lower part only. (symmetric is a whole
+    number: the constants true and false would be compiled apart.)"""
+    low, high = g.positions[k], g.positions[k + 1]
+    scale = 1.0 + shift
+    for p in range(low, high):
+        node = s.order[p]
+        base, corner = s.start[node], s.corner[node]
+        n = s.start[node + 1] - base
+        for x in range(corner, corner + n * n):
+            s.diagonal[x] = 0.0
+        for j in range(n):
+            at = b.row[base + j] + base
+            for c in range(b.first[base + j] - base, j + 1):
+                entry = scale * b.mass[at + c]
+                s.diagonal[corner + n * j + c] = entry
+                if not symmetric:
+                    s.diagonal[corner + n * c + j] = entry
+    if s.column[high] > s.column[low]:
+        last = s.column[high] - 1
+        # The last block's size is that of its row's and its column's node: zero to where it ends.
+        end = s.at[last] + _size_of_last(s, high, last)
+        for x in range(s.at[s.column[low]], end):
+            s.lower[x] = 0.0
+        if not symmetric:
+            for x in range(s.at[s.column[low]], end):
+                s.upper[x] = 0.0
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        acts = False
+        for r in range(b.head[i, Head.ROWS]):
+            acts |= y.D[i, (ROWS + 1) * r] != 0.0
+        if acts:
+            _add_block(b, g, s, y, i, symmetric)
+
+
+@lean
+def _size_of_last(s: BlockMatrix, high, last):
+    """Entries of the last block of the columns up to `high`."""
+    p = high - 1
+    while s.column[p] > last:
+        p -= 1
+    node, other = s.order[p], s.order[s.row[last]]
+    return (s.start[node + 1] - s.start[node]) * (s.start[other + 1] - s.start[other])
+
+
+@lean
+def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, refine):
+    """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
+    low, high = g.positions[k], g.positions[k + 1]
+    for p in range(low, high):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            y.x[j] = y.rhs[j]
+    sparse.solve(s, low, high, y.x)
+    changes(b, g, k, y.x, y.change)
+    if not refine:
+        return
+    for p in range(low, high):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            y.left[j] = y.rhs[j]
+    take_mass(b, g, s, k, 1.0 + shift, y.x, y.left)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        rows, width = b.head[i, Head.ROWS], b.head[i, Head.WIDTH]
+        c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+        for r in range(rows):
+            total = 0.0
+            for q in range(rows):
+                total += y.D[i, ROWS * r + q] * y.change[i, q]
+            if total != 0.0:
+                for c in range(width):
+                    y.left[b.column[c0 + c]] -= total * b.value[a0 + r * width + c]
+    sparse.solve(s, low, high, y.left)
+    for p in range(low, high):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            y.x[j] += y.left[j]
+    changes(b, g, k, y.x, y.change)

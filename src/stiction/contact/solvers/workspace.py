@@ -1,0 +1,193 @@
+"""The memory that the solvers of a problem by blocks work in, packed for their stages.
+
+Allocated once for so many blocks and entries; `Room.needed` tells what a problem needs beyond it.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.problem import blocks, graph
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import ROWS
+from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.interior_point.columns import COLUMNS
+from stiction.kernels import sparse
+from stiction.kernels.packing import pack, unpacker
+
+Indices = NDArray[np.int64]
+
+
+class Setting(IntEnum):
+    """Entries of `Request.setting`."""
+
+    LAW = 0
+    """A `Law`."""
+    FACETS = 1
+    """Of the friction polygon; 0 for the exact cone."""
+    WARM = 2
+    """1 if `guess` is tried first."""
+    DEADLINE = 3
+    """Tick after which no further attempt is begun."""
+    ATTEMPTS = 4
+    """Attempts of the interior point, at most."""
+    FACTORIZATIONS = 5
+    """Count, written by the solvers."""
+
+
+class Outcome(IntEnum):
+    """Columns of `Request.outcome`: what came of an island."""
+
+    RESIDUAL = 0
+    """Of Alart and Curnier's functions and of the momentum, relative to the load."""
+    FACTORIZATIONS = 1
+    RUNG = 2
+    """A `Rung`."""
+    ATTEMPTS = 3
+    """Of the interior point."""
+
+
+class Rung(IntEnum):
+    """What answered an island."""
+
+    NONE = 0
+    """Nothing ran into it."""
+    MODES = 1
+    """Newton's method from the modes of the last step's impulses."""
+    IMPULSES = 2
+    """Newton's method from the last step's impulses themselves."""
+    INTERIOR_POINT = 3
+
+
+class System(NamedTuple):
+    """The linear system of an island (`system.py`)."""
+
+    D: Array  # (cap, ROWS * ROWS) response of each block, by rows of ROWS
+    change: Array  # (cap, ROWS) A x
+    x: Array  # (nv,) solution
+    rhs: Array  # (nv,) right side, kept for refinement
+    left: Array  # (nv,) what a solution leaves of it
+    scratch: Array  # (ROWS, nv) rows of D A of one block
+
+
+class NewtonWorkspace(NamedTuple):
+    """Newton's method (`proximal.py`), and where answers are."""
+
+    f: Array  # (cap, ROWS) impulses
+    g: Array  # (cap, ROWS) impulses that the modes give at the speeds u
+    u: Array  # (cap, ROWS) speeds less bounds
+    weight: Array  # (cap, ROWS) inverse inertia of each row, of rows 1 and 2 the larger one
+    shape: Array  # (cap, 5) of a sliding disc: direction, factor of f_n, stiffness across; and
+    # the impulse that a normal would have had if it had not separated
+    mode: NDArray[np.int8]  # (cap, ROWS - 1) of the normal, the disc of rows 1, 2, rows 3, 4, 5
+    best_f: Array  # (cap, ROWS) impulses of the best iterate
+    best_v: Array  # (nv,) and its velocity
+    v: Array  # (nv,)
+
+
+class InteriorWorkspace(NamedTuple):
+    """The interior point (`interior_point/`)."""
+
+    unit: NDArray[np.int8]  # (cap, 3) `Unit` of row 0, of rows 1 and 2 (of a cone NONE), of 3..5
+    state: Array  # (cap, COLUMNS) of `interior_point/columns.py`
+    f: Array  # (cap, ROWS) impulses
+    u: Array  # (cap, ROWS) speeds
+    z: Array  # (cap, ROWS) change of f without a change of velocity
+    v: Array  # (nv,)
+    r: Array  # (nv,) momentum left
+    best_f: Array  # (cap, ROWS)
+    best_v: Array  # (nv,)
+
+
+class Request(NamedTuple):
+    """What is asked, and what came of it."""
+
+    setting: Indices  # (Setting,)
+    v_free: Array  # (nv,)
+    guess: Array  # (cap, ROWS) impulses to start from
+    built: Array  # (cap,) 1 where impulses had to be built upon; of the guess, then of the answer
+    outcome: Array  # (nodes, Outcome) by island
+
+
+class Room(NamedTuple):
+    """How much of everything a workspace holds."""
+
+    blocks: int = 32
+    entries: int = 2048
+    """Of the blocks' rows."""
+    pieces: int = 64
+    couplings: int = 32
+    fill: int = 64
+    """Blocks of the matrix below its diagonal."""
+    fill_entries: int = 2304
+
+    def needed(self, counted: tuple[int, int], graph: Graph) -> Room:
+        """Room for what was counted, twice over where there is too little."""
+        size = graph.size
+        need = (
+            *counted,
+            *(int(size[k]) for k in (Size.PIECES, Size.COUPLINGS, Size.BLOCKS, Size.ENTRIES)),
+        )
+        return Room(*(have if n <= have else 2 * n for have, n in zip(self, need, strict=True)))
+
+
+class SolverWorkspace:
+    """For nv degrees of freedom in nodes, with their mass of so many entries."""
+
+    def __init__(self, start: Indices, skyline: int, room: Room) -> None:
+        nv, cap = int(start[-1]), room.blocks
+        nodes = len(start) - 1
+        node = np.repeat(np.arange(nodes), np.diff(start)).astype(np.int64)
+        self.room = room
+        self.blocks = blocks.allocate(nv, cap, room.entries, skyline)
+        self.graph = graph.allocate(node, cap, room.pieces, room.couplings)
+        self.matrix = sparse.allocate(start, room.fill, room.fill_entries)
+        self.system = _filled(System, nv, cap, {"D": (cap, ROWS * ROWS), "scratch": (ROWS, nv)})
+        self.newton = _filled(
+            NewtonWorkspace, nv, cap, {"shape": (cap, 5), "mode": (cap, ROWS - 1)}
+        )
+        self.interior = _filled(
+            InteriorWorkspace, nv, cap, {"unit": (cap, 3), "state": (cap, COLUMNS)}
+        )
+        self.request = Request(
+            np.zeros(len(Setting), np.int64),
+            np.zeros(nv),
+            np.zeros((cap, ROWS)),
+            np.zeros(cap),
+            np.zeros((max(nodes, 1), len(Outcome))),
+        )
+        self.packed = pack(*self.tuples)
+
+    @property
+    def tuples(self) -> tuple[Any, ...]:
+        """All arrays, in the order in which stages unpack them."""
+        return (
+            self.blocks, self.graph, self.matrix, self.request, self.system, self.newton,
+            self.interior,
+        )  # fmt: skip
+
+
+def _filled(kind: Any, nv: int, cap: int, shapes: dict[str, tuple[int, ...]]) -> Any:
+    """A tuple of zeros: vectors are (nv,), what has a row to each impulse (cap, ROWS)."""
+    vectors = {"x", "rhs", "left", "v", "best_v", "r"}
+    arrays = []
+    for name in kind._fields:
+        usual = (nv,) if name in vectors and name not in shapes else (cap, ROWS)
+        small = name in ("unit", "mode")
+        arrays.append(np.zeros(shapes.get(name, usual), np.int8 if small else np.float64))
+    return kind(*arrays)
+
+
+_example = SolverWorkspace(np.array([0, 1]), 1, Room(1, 1, 1, 1, 1, 1))
+unpack_problem = unpacker(*_example.tuples[:4])
+"""(Blocks, Graph, BlockMatrix, Request) of a packed workspace."""
+unpack_newton = unpacker(*_example.tuples[4:6], after=_example.tuples[:4])
+"""(System, NewtonWorkspace)."""
+unpack_interior = unpacker(*_example.tuples[6:], after=_example.tuples[:6])
+"""(InteriorWorkspace,)."""
+SLOTS = len(_example.packed)
+"""Numbers of a packed workspace."""

@@ -1,0 +1,60 @@
+"""How a compiled step goes, and why it stops."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Stop(IntEnum):
+    """Why `run` returned."""
+
+    DONE = 0
+    NOT_FINITE = 1
+    """State, controls or applied forces hold what is no number."""
+    ARENA = 2
+    """MuJoCo's arena was full: contacts or rows were dropped."""
+    ROOM = 3
+    """More blocks or entries than the workspace has room for."""
+    MASS = 4
+    """The inertia, with its derivatives, is not positive definite."""
+    UNSOLVED = 5
+    """The compiled solve did not pass its certificate, or was not asked for; blocks, mass and
+    free velocity are those of the step."""
+    DIVERGED = 6
+    """The step would leave a state that is not a number, or speeds beyond all use."""
+    ERROR = 7
+    """MuJoCo gave up, or a callback raised an exception."""
+
+
+class Config(NamedTuple):
+    """How to step, fixed for a call."""
+
+    law: np.int64
+    """A `Law`, or -1 where another solver is to answer every step."""
+    facets: np.int64
+    rigid: bool
+    derivatives: bool
+    """Whether smooth forces depend on velocity, so that qDeriv is needed."""
+    adhesion: bool
+    sensors: bool
+    energy: bool
+    warm: bool
+    viscosity: float
+    tolerance: float
+    touch: float
+    """Gap that counts as none [m]."""
+    near: float
+    """The same of contacts, where the law asks what touches [m]."""
+    once: bool
+    """Whether only the nearest of contacts in one point has friction."""
+    slack: float
+    """Overlap that is left alone [m]."""
+    shallow: float
+    """Overlap that one step pushes out whole [m]."""
+    attempts: np.int64
+    """Of the interior point, at most."""
+    budget: np.int64
+    """Ticks that a step's solve may take before no further attempt is begun."""

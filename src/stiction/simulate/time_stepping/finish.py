@@ -1,0 +1,216 @@
+"""The second half of a step: forces as MuJoCo leaves them, overlap taken back, the state moved."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.bridge import library as mj
+from stiction.bridge.forces import exclude_idle, show_limits, write_forces
+from stiction.bridge.layout import number, numbers, offset, pointer
+from stiction.bridge.rows import Key, Place
+from stiction.contact.certificate.block_grading import GradingWorkspace, read_modes
+from stiction.contact.problem.blocks import (
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Kind,
+    add_impulses,
+    row_velocities,
+)
+from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
+from stiction.kernels.compile import lean
+from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
+
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_QPOS, _QVEL, _QACC, _CONSTRAINT = (
+    offset("mjData", name) for name in ("qpos", "qvel", "qacc", "qfrc_constraint")
+)
+
+CAUTIOUS = 0.2
+"""Share of a deep overlap that one step takes back."""
+
+PUSHED_OUT = 1e-8
+"""Residual of the overlap's problem below which its answer is taken as it is."""
+
+
+@lean
+def remember(b: Blocks, step: Step, count, f, u, built):
+    """Keeps what the next step's guess and the report need."""
+    key, place, record = step.key, step.place, step.record
+    for i in range(count):
+        for k in range(3):
+            record[i, Record.FIRST + k] = key[i, k]
+        for k in range(6):  # gap, ratios, position
+            record[i, Record.GAP + k] = place[i, k]
+        for r in range(ROWS):
+            record[i, Record.FORCE + r] = f[i, r]
+        slides = b.head[i, Head.ROWS] > 2
+        record[i, Record.SLIP] = u[i, 1] if slides else 0.0
+        record[i, Record.SLIP + 1] = u[i, 2] if slides else 0.0
+        record[i, Record.FRICTION] = b.data[i, Datum.SLIDE]
+        record[i, Record.BUILT] = built[i]
+        record[i, Record.CORRECTION] = 0.0
+    step.counts[Count.OLD] = count
+
+
+@lean
+def write_step(
+    m, d, config: Config, b: Blocks, newton: NewtonWorkspace, grading: GradingWorkspace,
+    request: Request, step: Step,
+):  # fmt: skip
+    """Writes forces and sensors of the solved step; newton.u holds the speeds of its velocity."""
+    count = step.counts[Count.BLOCKS]
+    nv = b.first.shape[0]
+    dt = number(m + _TIMESTEP)
+    qvel, qacc = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _QACC), nv)
+    impulse, constraint = grading.work[0], numbers(pointer(d + _CONSTRAINT), nv)
+    for j in range(nv):
+        step.v_plus[j] = newton.v[j]
+        qacc[j] = (newton.v[j] - qvel[j]) / dt
+        impulse[j] = 0.0
+    soft = 0  # equalities come first; soft ones are part of the free motion
+    while soft < count and b.head[soft, Head.KIND] == Kind.SOFT:
+        soft += 1
+    add_impulses(b, soft, count, newton.f, impulse)
+    energy = 0.0
+    for j in range(nv):
+        energy += 0.5 * impulse[j] * (step.v_plus[j] + request.v_free[j])
+    step.figure[Figure.ENERGY] = energy
+    add_impulses(b, 0, soft, newton.f, impulse)
+    for j in range(nv):
+        constraint[j] = impulse[j] / dt
+    write_forces(m, d, b, count, newton.f, step.key, step.place)
+    remember(b, step, count, newton.f, newton.u, request.built)
+    read_modes(b, count, newton.u, newton.f, grading, step.record[:, Record.MODE])
+    exclude_idle(d, count, newton.f, step.key, step.place, config.touch)
+    if config.sensors:
+        mj.sensor_acc(m, d)
+        show_limits(d)
+
+
+@lean
+def _depth(b: Blocks, g: Graph, k, step: Step):
+    """Deepest overlap, or error of a rigid equality, in island k [m, rad]."""
+    deepest = 0.0
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        gap, kind = step.place[i, Place.GAP], b.head[i, Head.KIND]
+        if kind == Kind.CONTACT:
+            deepest = max(deepest, -gap)
+        elif kind == Kind.HOLD:
+            deepest = max(deepest, abs(gap))
+    return deepest
+
+
+@lean
+def pose_overlap(
+    m, config: Config, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step
+):  # fmt: skip
+    """Turns the blocks into the problem that takes overlap back at position level, if there is
+    any; returns how deep it is, or zero.
+
+    The same blocks without friction, at rest, with the bounds that the gaps leave after v+, whose
+    speeds newton.u holds: their solution, added to v+ for the positions alone, moves bodies apart
+    without adding to their energy. Islands without overlap have nothing to solve.
+    """
+    dt = number(m + _TIMESTEP)
+    deepest = 0.0
+    for k in range(g.size[Size.ISLANDS]):
+        deepest = max(deepest, _depth(b, g, k, step))
+    step.counts[Count.PROJECTED] = 0
+    step.figure[Figure.GAP] = -deepest
+    for j in range(newton.v.shape[0]):
+        newton.v[j] = 0.0
+    if not deepest > config.slack:
+        return 0.0
+    for k in range(g.size[Size.ISLANDS]):
+        deep = _depth(b, g, k, step)
+        share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
+        for at in range(g.members[k], g.members[k + 1]):
+            i = g.member[at]
+            speed, gap = newton.u[i, 0] + b.data[i, Datum.BOUND], step.place[i, Place.GAP]
+            kind, bound = b.head[i, Head.KIND], 0.0
+            if kind == Kind.BOX:
+                b.data[i, Datum.LIMIT] = 0.0
+            elif deep > config.slack and kind == Kind.HOLD:
+                bound = -share * gap / dt - speed
+            elif kind == Kind.CONTACT:
+                bound = -(gap if gap > 0.0 else share * gap) / dt - speed
+                if not deep > config.slack:
+                    bound = min(bound, 0.0)
+            b.data[i, Datum.BOUND] = bound
+            for r in range(1, ROWS):
+                request.guess[i, r] = 0.0
+            request.guess[i, 0] = step.correction[i]
+            request.built[i] = 0.0
+    for j in range(newton.v.shape[0]):
+        b.velocity[j] = 0.0
+        b.push[j] = 0.0
+        request.v_free[j] = 0.0
+    return deepest
+
+
+@lean
+def check_overlap(
+    m, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step, deepest
+):  # fmt: skip
+    """Keeps the correction newton.v if it was solved for; where bodies are jammed and cannot all be
+    pushed out, only if it moves no contact farther than the overlap is deep."""
+    count = step.counts[Count.BLOCKS]
+    dt = number(m + _TIMESTEP)
+    worst = 0.0
+    for k in range(g.size[Size.ISLANDS]):
+        worst = max(worst, request.outcome[k, Outcome.RESIDUAL])
+    fine = worst < np.inf
+    if fine and worst > PUSHED_OUT:
+        row_velocities(b, count, newton.v, newton.u)
+        for i in range(count):
+            if b.head[i, Head.KIND] == Kind.CONTACT and step.key[i, Key.INDEX] >= 0:
+                asked = abs(b.data[i, Datum.BOUND]) * dt
+                moved = abs(newton.u[i, 0] + b.data[i, Datum.BOUND]) * dt
+                fine = fine and moved <= 4.0 * (deepest + asked)
+    step.counts[Count.PROJECTED] = 1 if fine else 0
+    for i in range(count):
+        step.record[i, Record.CORRECTION] = newton.f[i, 0] if fine else 0.0
+    if not fine:
+        for j in range(newton.v.shape[0]):
+            newton.v[j] = 0.0
+
+
+@lean
+def integrate(m, d, newton: NewtonWorkspace, step: Step):
+    """Moves the state: v+, positions by v+ and the correction newton.v, activations and time."""
+    nq, nv = step.qpos.shape[0], newton.v.shape[0]
+    dt = number(m + _TIMESTEP)
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
+    for k in range(nq):
+        step.qpos[k] = qpos[k]
+    mj.euler(m, d)  # activations and time; its positions would have rounded velocities
+    for k in range(nq):
+        qpos[k] = step.qpos[k]
+    for j in range(nv):
+        qvel[j] = step.v_plus[j]
+        newton.v[j] += step.v_plus[j]
+    mj.integrate_pos(m, pointer(d + _QPOS), newton.v.ctypes.data, dt)
+
+
+@lean
+def count_step(step: Step):
+    """Adds the step to the totals."""
+    total, count, figure = step.total, step.counts, step.figure
+    count[Count.DONE] += 1
+    total[Total.STEPS] += 1
+    total[Total.SAME] += count[Count.SAME]
+    total[Total.CONTACTS] += count[Count.BLOCKS]
+    total[Total.ITERATIONS] += count[Count.ITERATIONS]
+    total[Total.FACTORIZATIONS] += count[Count.FACTORIZATIONS]
+    total[Total.WARM] += count[Count.ATTEMPTS] <= 0
+    total[Total.PROJECTED] += count[Count.PROJECTED]
+    total[Total.WORST] = max(total[Total.WORST], figure[Figure.WORST])
+    total[Total.GAP] = min(total[Total.GAP], figure[Figure.GAP])
+    total[Total.ENERGY] = max(total[Total.ENERGY], figure[Figure.ENERGY])
+    total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], count[Count.BLOCKS])
+    total[Total.MOST_ITERATIONS] = max(total[Total.MOST_ITERATIONS], count[Count.ITERATIONS])

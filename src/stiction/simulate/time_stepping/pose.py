@@ -1,0 +1,312 @@
+"""The first half of a step: smooth forces, collisions, and the problem of contact they pose."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from stiction.bridge import library as mj
+from stiction.bridge.forces import hide_ahead, hide_limits
+from stiction.bridge.gyroscopic import steady_spin
+from stiction.bridge.layout import (
+    flags,
+    integer,
+    integers,
+    number,
+    numbers,
+    offset,
+    pointer,
+    size_of,
+)
+from stiction.bridge.margins import free_motion, set_margins
+from stiction.bridge.mass import read_mass
+from stiction.bridge.rows import Key, Place, count_blocks, read_normals, read_rows
+from stiction.bridge.shared_points import hold_once
+from stiction.contact.problem.blocks import (
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Kind,
+    inverse_inertias,
+)
+from stiction.contact.problem.graph import Graph, connect_blocks
+from stiction.contact.solvers.workspace import Request
+from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.skyline import factor_skyline, solve_skyline
+from stiction.kernels.sparse import BlockMatrix
+from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.workspace import Count, Record, Step
+from stiction.terrain.cylinders import refine_parallel
+from stiction.terrain.meetings import replace_contacts
+from stiction.terrain.seams import exclude_ghosts
+
+_NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
+    offset("mjModel", name) for name in ("nq", "nv", "na", "nu", "nbody", "nmocap")
+)
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_QPOS, _QVEL, _ACT, _CTRL, _QFRC, _XFRC, _MPOS, _MQUAT = (
+    offset("mjData", name)
+    for name in (
+        "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
+    )
+)  # fmt: skip
+_SMOOTH, _FREE, _QACC, _CONSTRAINT = (
+    offset("mjData", name) for name in ("qfrc_smooth", "qacc_smooth", "qacc", "qfrc_constraint")
+)
+_SIZES = tuple(offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl"))
+_FLAGS = tuple(
+    offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
+)
+_ACT_DOT = offset("mjData", "act_dot")
+_NUMBER = offset("mjWarningStat", "number")
+_WARNING = offset("mjData", "warning")
+_STAT = size_of("mjWarningStat")
+_FULL_A = _WARNING + int(mujoco.mjtWarning.mjWARN_CONTACTFULL) * _STAT + _NUMBER
+_FULL_B = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _STAT + _NUMBER
+
+LARGEST = float(mujoco.mjMAXVAL)
+"""Of speeds; beyond it MuJoCo calls a state bad."""
+
+
+@leaf
+def _is_finite(address, n):
+    values = numbers(address, n)
+    total = 0.0
+    for k in range(n):
+        total += values[k] * 0.0
+    return total == 0.0
+
+
+@kernel
+def inputs_are_finite(m, d):
+    """Whether state, controls and applied forces are numbers."""
+    nv = pointer(m + _NV)
+    return (
+        _is_finite(pointer(d + _QPOS), pointer(m + _NQ))
+        and _is_finite(pointer(d + _QVEL), nv)
+        and _is_finite(pointer(d + _ACT), pointer(m + _NA))
+        and _is_finite(pointer(d + _CTRL), pointer(m + _NU))
+        and _is_finite(pointer(d + _QFRC), nv)
+        and _is_finite(pointer(d + _XFRC), 6 * pointer(m + _NBODY))
+        and _is_finite(pointer(d + _MPOS), 3 * pointer(m + _NMOCAP))
+        and _is_finite(pointer(d + _MQUAT), 4 * pointer(m + _NMOCAP))
+    )
+
+
+@kernel
+def diverges(m, d, v):
+    """Whether the state after the step, with speeds v, is not a number or beyond all use."""
+    for j in range(v.shape[0]):
+        if not abs(v[j]) <= LARGEST:
+            return True
+    return not _is_finite(pointer(d + _ACT_DOT), pointer(m + _NA))
+
+
+@leaf
+def _compare(address, n, seen, at):
+    """Whether the n doubles there are, to the bit, those seen from `at` on, which they become."""
+    values = numbers(address, n)
+    same = True
+    for k in range(n):
+        same = same and values[k] == seen[at + k]
+        seen[at + k] = values[k]
+    return same
+
+
+@kernel
+def note_output(m, d, step: Step):
+    """Notes what a step wrote, by which it is seen later whether it still stands there."""
+    nv = pointer(m + _NV)
+    at = step.seen.shape[0] - 2 * nv
+    _compare(pointer(d + _QACC), nv, step.seen, at)
+    _compare(pointer(d + _CONSTRAINT), nv, step.seen, at + nv)
+
+
+@kernel
+def inputs_are_same(m, d, step: Step):
+    """Whether the step begins with just what the last one began with, and what that one wrote
+    still stands there: then its answer is that one's. Notes what it begins with."""
+    nq, nv, seen = pointer(m + _NQ), pointer(m + _NV), step.seen
+    na, nu = pointer(m + _NA), pointer(m + _NU)
+    bodies, mocap = 6 * pointer(m + _NBODY), pointer(m + _NMOCAP)
+    same = step.counts[Count.SEEN] == 1 and step.counts[Count.WATCHED] == 0
+    at = 0
+    same &= _compare(pointer(d + _QPOS), nq, seen, at)
+    at += nq
+    same &= _compare(pointer(d + _QVEL), nv, seen, at)
+    at += nv
+    same &= _compare(pointer(d + _ACT), na, seen, at)
+    at += na
+    same &= _compare(pointer(d + _CTRL), nu, seen, at)
+    at += nu
+    same &= _compare(pointer(d + _QFRC), nv, seen, at)
+    at += nv
+    same &= _compare(pointer(d + _XFRC), bodies, seen, at)
+    at += bodies
+    same &= _compare(pointer(d + _MPOS), 3 * mocap, seen, at)
+    at += 3 * mocap
+    same &= _compare(pointer(d + _MQUAT), 4 * mocap, seen, at)
+    at += 4 * mocap
+    same &= _compare(pointer(d + _QACC), nv, seen, at)
+    same &= _compare(pointer(d + _CONSTRAINT), nv, seen, at + nv)
+    return same
+
+
+@leaf
+def _full(d):
+    return integer(d + _FULL_A) + integer(d + _FULL_B)
+
+
+@kernel
+def move_smoothly(m, d):
+    """MuJoCo's kinematics, inertia and smooth forces: all that comes before contact."""
+    for flag in _FLAGS:
+        flags(d + flag, 1)[0] = 0
+    for size in _SIZES:  # the last step's rows are not this one's
+        integers(d + size, 1)[0] = 0
+    mj.fwd_kinematics(m, d)
+    mj.make_mass(m, d)
+    mj.factor_mass(m, d)
+    mj.transmission(m, d)
+    mj.fwd_velocity(m, d)
+    mj.fwd_actuation(m, d)
+    mj.fwd_acceleration(m, d)
+
+
+@kernel
+def meet(m, d, config: Config, ground, request: Request, step: Step, extra):
+    """MuJoCo's collisions and constraint rows, with margins for this step; whether all found room.
+    ground: `terrain.Ground.features`; extra: least margin of joints.
+
+    Where contacts pull (adhesion), the forces before them are evaluated once more.
+    """
+    nv = request.v_free.shape[0]
+    dt = number(m + _TIMESTEP)
+    qvel, free = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _FREE), nv)
+    for j in range(nv):
+        request.v_free[j] = qvel[j] + dt * free[j]
+    free_motion(m, d, request.v_free, step.reach)
+    set_margins(m, d, qvel, request.v_free, step.reach, extra)
+    before = _full(d)
+    mj.collide(m, d)
+    refine_parallel(m, d)
+    if ground is not None:
+        terrain, hulls, tolerance = ground
+        replace_contacts(m, d, terrain, hulls, tolerance)
+    exclude_ghosts(m, d, step.reach, config.touch)
+    mj.make_constraint(m, d)
+    if _full(d) != before:
+        return False
+    if config.adhesion:
+        hide_ahead(d, config.touch)
+        mj.transmission(m, d)
+        mj.fwd_velocity(m, d)
+        mj.fwd_actuation(m, d)
+        mj.fwd_acceleration(m, d)
+    else:
+        mj.reference_constraint(m, d)
+    if config.derivatives:
+        mj.smooth_derivatives(m, d, 0)
+    if config.sensors:
+        hide_limits(d, config.touch)
+        mj.sensor_pos(m, d)
+        mj.sensor_vel(m, d)
+    if config.energy:
+        mj.energy_pos(m, d)
+        mj.energy_vel(m, d)
+    return True
+
+
+@kernel
+def guess_impulses(step: Step, count, f, built):
+    """Impulses of the last step's blocks for this step's: the nearest one of the same pair."""
+    key, place, record = step.key, step.place, step.record
+    old = step.counts[Count.OLD]
+    at = 0
+    for i in range(count):
+        built[i] = step.correction[i] = 0.0
+        for r in range(ROWS):
+            f[i, r] = 0.0
+        # Blocks come in much the same order as before: search from where the last one was.
+        found = -1
+        for k in range(old):
+            j = at + k if at + k < old else at + k - old
+            if record[j, Record.FIRST] == key[i, 0] and record[j, Record.SECOND] == key[i, 1]:
+                found = j
+                break
+        if found < 0:
+            continue
+        at = found
+        if key[i, Key.INDEX] >= 0:
+            near = np.inf
+            j = at
+            while (
+                j < old
+                and record[j, Record.FIRST] == key[i, 0]
+                and record[j, Record.SECOND] == key[i, 1]
+            ):
+                apart = 0.0
+                for k in range(3):
+                    apart += (record[j, Record.X + k] - place[i, Place.X + k]) ** 2
+                if apart < near:
+                    near = apart
+                    found = j
+                j += 1
+        for r in range(ROWS):
+            f[i, r] = record[found, Record.FORCE + r]
+        built[i] = record[found, Record.BUILT]
+        step.correction[i] = record[found, Record.CORRECTION]
+
+
+@kernel
+def prepare(
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, request: Request, step: Step, work,
+    weight,
+):  # fmt: skip
+    """Mass, momentum, blocks, who touches whom, inverse inertias, the free velocity; why it
+    stopped. Where there are soft rows, the last two are those of the mass alone."""
+    nv = b.first.shape[0]
+    dt = number(m + _TIMESTEP)
+    blocks, entries = count_blocks(d)
+    step.counts[Count.NEED_BLOCKS] = blocks
+    step.counts[Count.NEED_ENTRIES] = entries
+    if blocks > b.head.shape[0] or entries > b.value.shape[0]:
+        return Stop.ROOM
+    read_mass(m, d, b, config.derivatives)
+    qvel, force = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _SMOOTH), nv)
+    for j in range(nv):
+        b.velocity[j] = qvel[j]
+        b.push[j] = dt * force[j]
+    scratch = (step.small, step.six, step.rate, step.x, step.block)
+    steady_spin(m, d, b, config.derivatives, step.free, scratch)
+    count = read_rows(
+        m, d, b, config.rigid, config.viscosity, config.touch, config.near, step.key, step.place
+    )
+    if config.once:
+        place = step.place[:count]
+        hold_once(
+            m, step.key[:count], place[:, Place.X : Place.Z + 1], read_normals(d, count, step.key),
+            place[:, Place.GAP], b.data[:count, Datum.SLIDE],
+        )  # fmt: skip
+    step.counts[Count.BLOCKS] = count
+    if not connect_blocks(b, count, g, s):
+        return Stop.ROOM
+    for k in range(b.mass.shape[0]):
+        step.factor[k] = b.mass[k]
+    step.counts[Count.DOF] = factor_skyline(step.factor, b.row, b.first)
+    if step.counts[Count.DOF] >= 0:
+        return Stop.MASS
+    for j in range(nv):
+        request.v_free[j] = b.push[j]
+    solve_skyline(step.factor, b.row, b.first, request.v_free)
+    for j in range(nv):
+        request.v_free[j] += b.velocity[j]
+    inverse_inertias(b, count, step.factor, work, weight)
+    return Stop.DONE
+
+
+@kernel
+def has_soft_rows(b: Blocks, count):
+    """Whether any block is a soft row: equalities come first."""
+    return count > 0 and b.head[0, Head.KIND] == Kind.SOFT
