@@ -9,6 +9,8 @@ The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
     reduced      as above (of a polygon: the solver that was asked for)
+    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end); not
+     point       where it has no place for a row (`interior_point/solve.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
                  regularization (and Newton)
@@ -43,6 +45,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
 from stiction.contact.solvers.exact_cone import solve_arrays
+from stiction.contact.solvers.interior_point.solve import takes
 from stiction.contact.solvers.table import SOLVERS as TABLE
 from stiction.errors import InvalidInput
 from stiction.status import Status
@@ -113,7 +116,10 @@ class Coulomb(LadderModel):
         """The rungs of the module's head, each run when asked for."""
         options = Options(self.facets or 0)
         others = [solver for solver in SOLVERS if solver != self.solver]
-        order = ["search", "standard"] if self.facets is None else others
+        pivoting = ["search", "standard"]
+        order = (
+            ["interior point", *pivoting] if self.facets is None else [*others, "interior point"]
+        )
         if problem.delassus is None and (self.facets is None or self.solver == "reduced"):
             first: Impulses | ContactSolution = self._first_rungs(problem, start)
             yield first
@@ -129,6 +135,8 @@ class Coulomb(LadderModel):
         if first.status is Status.RAY and first.rungs[-1] == "reduced" and _hopeless(scaled.cones):
             return
         for name in order:
+            if name == "interior point" and not takes(problem):
+                continue
             yield from_attempt(scaled, TABLE[name](scaled, None, options), name)
         if self.facets is None and not (scaled.cones.flat & (scaled.cones.parent >= 0)).any():
             yield from_attempt(scaled, TABLE["conic"](scaled, None, options), "conic")

@@ -1,7 +1,8 @@
 """The solvers of a scaled contact problem by name; all take and return the same (`attempt.py`).
 
 newton, reduced, structural, standard, search   Coulomb's law (`coulomb.py`)
-conic        Coulomb's law on the circular cone, by an interior point (`conic`)
+interior point   Coulomb's law by sparse blocks, from nothing (`interior_point`)
+conic        Coulomb's law on the circular cone, a fixed point of conic programs (`conic`)
 driving      Coulomb's law on the circular cone, by Baraff's method (`baraff`)
 lagrangian   least kinetic energy over the circular cone (`shell`)
 cuts         least kinetic energy over the cone of a polygon (`shell`)
@@ -13,6 +14,7 @@ from stiction.contact.solvers import coulomb
 from stiction.contact.solvers.attempt import Solver
 from stiction.contact.solvers.baraff.solve import solve_by_driving
 from stiction.contact.solvers.conic.solve import solve_by_cones
+from stiction.contact.solvers.interior_point.solve import solve_interior_point
 from stiction.contact.solvers.shell.solve import solve_by_cuts, solve_by_lagrangian
 
 SOLVERS: dict[str, Solver] = {
@@ -21,6 +23,7 @@ SOLVERS: dict[str, Solver] = {
     "structural": coulomb.solve_structural,
     "standard": coulomb.solve_standard,
     "search": coulomb.solve_search,
+    "interior point": solve_interior_point,
     "conic": solve_by_cones,
     "driving": solve_by_driving,
     "lagrangian": solve_by_lagrangian,

@@ -1,0 +1,162 @@
+"""Piles: every step certified, rest for nothing, a bound on a step's time."""
+
+import copy
+
+import mujoco
+import numpy as np
+import pytest
+
+import stiction
+
+WALLS = "".join(
+    f'<geom type="plane" pos="{a * 0.2} {b * 0.2} 0" zaxis="{-a} {-b} 0" size="5 5 1"/>'
+    for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1))
+)
+
+
+def pile(count, shape="box", friction=0.5, ratio=1.0):
+    """Bodies above a bin, tumbled; every other one `ratio` times as heavy."""
+    rng = np.random.default_rng(1)
+    size = {"box": ".05 .04 .03", "sphere": ".05", "capsule": ".025 .03"}
+    bodies = ""
+    for i in range(count):
+        kind = ("sphere", "box", "capsule")[i % 3] if shape == "mixed" else shape
+        place = np.array([i % 2, i // 2 % 2, i // 4]) * 0.15 - [0.075, 0.075, -0.1]
+        x, y, z = place + rng.normal(size=3) * 0.004
+        q = rng.normal(size=4)
+        bodies += (
+            f'<body pos="{x} {y} {z}" quat="{q[0]} {q[1]} {q[2]} {q[3]}"><freejoint/>'
+            f'<geom type="{kind}" size="{size[kind]}" mass="{0.5 * ratio ** (i % 2)}"/></body>'
+        )
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option timestep="0.002"/><default><geom friction="{friction} 0 0"/></default>'
+        f'<worldbody><geom type="plane" size="5 5 1"/>{WALLS}{bodies}</worldbody></mujoco>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "shape", "friction", "ratio"),
+    [
+        (8, "box", 0.5, 1.0),
+        (10, "mixed", 0.9, 1.0),
+        (8, "box", 0.5, 100.0),
+        (12, "sphere", 0.3, 1.0),
+    ],
+)
+def test_every_step_of_a_pile_is_certified(count, shape, friction, ratio):
+    model = pile(count, shape, friction, ratio)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    for _ in range(300):
+        assert sim.step(data).certificate.worst <= 1e-8
+    assert set(sim.statistics.rungs) <= {"warm start", "interior point"}
+
+
+def test_polygons_no_slip_and_viscous_contact_solve_piles_as_well():
+    model = pile(6)
+    for contact in (stiction.Coulomb(facets=8), stiction.NoSlip(), stiction.Viscous(50.0)):
+        data, sim = mujoco.MjData(model), stiction.Simulator(model, contact)
+        for _ in range(150):
+            assert sim.step(data).certificate.worst <= 1e-6
+
+
+def test_islands_are_solved_apart():
+    """Two boxes far from each other move to the bit as each does alone."""
+    box = '<body pos="{} 0 .12" euler="10 20 30"><freejoint/>{}</body>'
+    geom = '<geom type="box" size=".05 .04 .03"/>'
+    ground = '<geom type="plane" size="50 50 1"/>'
+    both = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody>"
+        f"{ground}{box.format(0, geom)}{box.format(20, geom)}</worldbody></mujoco>"
+    )
+    one = mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody>{ground}{box.format(0, geom)}</worldbody></mujoco>"
+    )
+    data, alone = mujoco.MjData(both), mujoco.MjData(one)
+    sims = stiction.Simulator(both), stiction.Simulator(one)
+    for _ in range(300):
+        sims[0].step(data)
+        sims[1].step(alone)
+        assert np.array_equal(data.qvel[:6], alone.qvel)
+
+
+def test_what_rests_costs_no_solve_and_stays_to_the_bit():
+    model = pile(1)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    sim.step(data, 2000)
+    before = copy.copy(data)
+    sim.reset_statistics()
+    report = sim.step(data, 100)
+    assert sim.statistics.pivots == 0.0
+    assert np.array_equal(data.qpos, before.qpos)
+    assert data.time == pytest.approx(before.time + 0.2)
+    assert report.certificate.passed
+    assert sum(contact.force[0] for contact in report.contacts) == pytest.approx(0.5 * 9.81)
+
+
+def test_what_rests_wakes_when_it_is_pushed_or_its_model_changes():
+    model = pile(1)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    sim.step(data, 2000)
+    data.xfrc_applied[1, 2] = 10.0
+    sim.step(data, 10)
+    assert data.qvel[2] > 0.0
+    data.xfrc_applied[:] = 0.0
+    sim.step(data, 2000)
+    model.opt.gravity[:] = [3.0, 0.0, 0.0]
+    sim.step(data)
+    assert data.qvel[0] > 0.0
+
+
+def test_the_same_steps_are_taken_whether_rest_is_noticed_or_not():
+    model = pile(2)
+    data = mujoco.MjData(model)
+    stiction.Simulator(model).step(data, 1500)
+    other = copy.copy(data)
+    stiction.Simulator(model).step(data, 50)
+    sim = stiction.Simulator(model)
+    for _ in range(50):
+        sim.forget()
+        sim.step(other)
+    assert np.array_equal(other.qpos, data.qpos) or np.abs(other.qpos - data.qpos).max() < 1e-12
+
+
+def test_a_step_within_its_budget_is_flagged_where_that_ran_out():
+    model = pile(12)
+    data = mujoco.MjData(model)
+    sim = stiction.Simulator(model, budget=1e-9, on_failure="best", tolerance=1e-7)
+    rungs = [sim.step(data).rung for _ in range(200)]
+    assert set(rungs) <= {"warm start", "interior point", "budget", "best attempt"}
+    assert np.isfinite(data.qpos).all()
+    with pytest.raises(stiction.InvalidInput, match="budget"):
+        stiction.Simulator(model, budget=-1.0)
+
+
+def test_corners_whose_gaps_differ_by_rounding_land_together():
+    """A box that falls flat, tilted by a millionth: without merged gaps one corner would meet the
+    ground a step before the others, and the box would rock."""
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="5 5 1"/>'
+        '<body pos="0 0 .06"><freejoint/><geom type="box" size=".05 .05 .05"/></body>'
+        "</worldbody></mujoco>"
+    )
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    data.qpos[3:] = [1.0, 1e-6, 1e-6, 0.0]
+    sim.step(data, 100)
+    assert np.abs(data.qvel).max() == 0.0
+
+
+def test_soft_equalities_between_bodies_move_as_in_mujoco():
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.002" integrator="implicitfast"/><worldbody>'
+        '<body name="a" pos="0 0 1"><freejoint/><geom size=".05" mass="1"/></body>'
+        '<body name="b" pos=".2 0 1"><freejoint/><geom size=".05" mass="2"/></body>'
+        '<body name="c" pos=".4 0 1"><joint type="slide" axis="0 0 1"/>'
+        '<geom size=".05" mass="1"/></body></worldbody><equality><weld body1="a" body2="b"/>'
+        '<connect body1="b" body2="c" anchor=".1 0 0"/></equality></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    other = copy.copy(data)
+    stiction.Simulator(model).step(data, 200)
+    mujoco.mj_step(model, other, 200)
+    assert data.qpos == pytest.approx(other.qpos, abs=1e-6)
+    assert data.efc_force[:9] == pytest.approx(other.efc_force[:9], abs=1e-3)
