@@ -116,7 +116,7 @@ def test_a_compiled_rung_that_failed_is_not_run_again(spoiled, facets):
     spoiled.clear()
     solution = Coulomb(facets).solve(problem, start)
     assert solution.status is Status.SOLVED
-    follows = "search" if facets is None else "structural"
+    follows = "interior point" if facets is None else "structural"
     assert spoiled == ["compiled", follows]
     assert solution.rungs == ("warm start", follows)
 
@@ -125,6 +125,6 @@ def test_islands_climb_one_by_one_the_compiled_rung_first(spoiled):
     problem = sliding_blocks(3)
     assert problem.island_count == 3
     solution = Coulomb().solve(problem)
-    assert spoiled == ["compiled", "search"] * 3
+    assert spoiled == ["compiled", "interior point"] * 3
     assert solution.status is Status.SOLVED
-    assert solution.rungs == ("reduced", "search")
+    assert solution.rungs == ("reduced", "interior point")

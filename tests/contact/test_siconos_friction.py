@@ -114,9 +114,9 @@ def test_joints_and_box_rows_beside_contacts():
     assert solve(problem).certificate.passed
 
 
-def test_a_contact_that_nothing_can_keep_from_closing_is_an_error():
+def test_a_contact_that_nothing_can_keep_from_closing_is_infeasible():
     problem = ContactProblem.from_delassus(np.zeros((3, 3)), [-1.0, 0.0, 0.0], friction=0.5)
-    assert solve(problem).status is Status.ERROR
+    assert solve(problem).status is Status.INFEASIBLE
 
 
 @pytest.mark.long

@@ -62,7 +62,7 @@ from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Step
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _TIME = offset("mjData", "time")
 
-STANDSTILL = 1e-14
+STANDSTILL = 1e-13
 """Speed of a degree of freedom, over what the free motion has there, that is rounding."""
 
 RETRIES = 3
@@ -181,6 +181,7 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
                 if config.sensors:
                     mj.sensor_pos(m, d)  # a clock may be among them
                 counts[Count.SEEN] = 1
+                counts[Count.ITERATIONS] = counts[Count.FACTORIZATIONS] = 0
                 count_step(step)
                 time[Stage.SMOOTH] += ticks() - begun
                 continue
