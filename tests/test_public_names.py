@@ -6,8 +6,9 @@ from types import ModuleType
 import pytest
 
 PUBLIC = (
-    "stiction", "stiction.articulated", "stiction.contact", "stiction.lcp", "stiction.record",
-    "stiction.reproduce", "stiction.scenes", "stiction.simulate", "stiction.view",
+    "stiction", "stiction.articulated", "stiction.contact", "stiction.contact.fclib",
+    "stiction.lcp", "stiction.record", "stiction.reproduce", "stiction.scenes",
+    "stiction.simulate", "stiction.view",
 )  # fmt: skip
 
 
