@@ -13,7 +13,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-COMMANDS = ("run", "compare", "view", "diagnose", "replay", "reproduce", "bench", "scenes")
+COMMANDS = (
+    "run", "compare", "view", "diagnose", "replay", "solve", "reproduce", "bench", "scenes",
+)  # fmt: skip
 
 DONE, FAILED, MISUSED = 0, 1, 2
 
