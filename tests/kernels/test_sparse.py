@@ -71,6 +71,21 @@ def test_random_graphs_of_blocks_of_all_sizes_are_solved(symmetric, seed):
     assert sign == np.linalg.slogdet(A)[0]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_row_s_inverse_inertia_takes_half_a_solution(seed):
+    rng = np.random.default_rng(seed)
+    n = 12
+    sizes = rng.choice([1, 3, 6], n)
+    edges = {tuple(sorted(rng.choice(n, 2, replace=False))) for _ in range(2 * n)}
+    A = random_matrix(rng, sizes, edges, True)
+    s, _ = laid_out(sizes, edges)
+    fill(s, A)
+    assert sparse.factor(s, 0, n, 1) == 1.0
+    r = rng.normal(size=len(A)) * rng.integers(0, 2, len(A))
+    expected = r @ np.linalg.solve(A, r)
+    assert sparse.inverse_form(s, 0, n, r.copy()) == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_determinant_of_an_indefinite_matrix_is_found_negative():
     A = np.diag([1.0, -2.0, 3.0])
     A[0, 1] = 0.5

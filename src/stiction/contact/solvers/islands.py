@@ -91,7 +91,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
         for j in range(s.start[node], s.start[node + 1]):
             y.rhs[j] = b.push[j]
     push(b, g, k, y.change, y.rhs)
-    solve(b, g, s, y, k, 0.0, True)
+    solve(b, g, s, y, k, 0.0, np.int64(1))
     for p in range(low, high):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
@@ -107,11 +107,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
                     y.x[j] = 0.0
             for c in range(width):
                 y.x[b.column[c0 + c]] = b.value[a0 + c]
-            sparse.solve(s, low, high, y.x)
-            total = 0.0
-            for c in range(width):
-                total += b.value[a0 + c] * y.x[b.column[c0 + c]]
-            weight[i, r] = total
+            weight[i, r] = sparse.inverse_form(s, low, high, y.x)
 
 
 @stage("void(intp)")

@@ -409,7 +409,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, least):
                 break
         ready = True
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
-        solve(b, g, s, y, k, 0.0, True)
+        # With memory an iteration refines the one before; a symmetric system needs no more.
+        solve(b, g, s, y, k, 0.0, np.int64(whole))
         _move(b, g, s, y, k, work, memory, eps)
         residual = residual_of(b, g, k, law, facets, u, f, work.weight, load)
         if not residual < np.inf:

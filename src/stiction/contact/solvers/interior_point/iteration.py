@@ -137,7 +137,7 @@ def _direction(
         for j in range(s.start[node], s.start[node + 1]):
             y.rhs[j] = r[j]
     push(b, g, k, w.z, y.rhs)
-    solve(b, g, s, y, k, shift, True)
+    solve(b, g, s, y, k, shift, np.int64(1))
     return follow_rows(b, g, k, w, weight, theta, y.D, y.change)
 
 
