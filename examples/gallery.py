@@ -17,9 +17,13 @@ from stiction.reproduce.result import Picture
 
 COLUMNS = 4
 
+LONGER = {"bin": 0.8, "rubble": 1.1, "ragdoll": 0.6}
+"""Scenes that take longer to show what they are about [s]."""
+
 
 def picture_of(name, seconds):
-    """PNG of a scene after that time, or None where there are no graphics."""
+    """PNG of a scene after that time or its own, or None where there are no graphics."""
+    seconds = max(seconds, LONGER.get(name, 0.0))
     model, data, controller = scenes.load(name)
     simulator = stiction.Simulator(model)
     while data.time < seconds:

@@ -12,6 +12,7 @@ from stiction.scenes.legs import LEGS
 NAMES = (
     "pinch", "grasp", "stack", "incline", "sliding-cube", "ladder", "arch", "quadruped",
     "humanoid", "tap-dance", "hoist", "ring", "net", "block-feeder", "jack",
+    "bin", "wall", "rubble", "ragdoll",
 )  # fmt: skip
 
 
@@ -258,6 +259,14 @@ def test_an_unknown_option_names_the_ones_there_are():
         ("quadruped", {"roughness": -0.01}),
         ("ring", {"wires": 0}),
         ("block-feeder", {"blocks": 0}),
+        ("bin", {"count": 0}),
+        ("bin", {"seed": -1}),
+        ("wall", {"courses": 0}),
+        ("wall", {"bricks": 0}),
+        ("wall", {"ball_mass": 0.0}),
+        ("rubble", {"stones": 2}),
+        ("rubble", {"thickness": 2.0}),
+        ("ragdoll", {"damping": -0.1}),
     ],
 )
 def test_options_out_of_range_are_refused(name, options):

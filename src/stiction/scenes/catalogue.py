@@ -11,10 +11,10 @@ from pathlib import Path
 import mujoco
 
 from stiction.errors import InvalidInput
-from stiction.scenes import blocks, chains, grasps, humanoid, mechanisms, quadruped
+from stiction.scenes import blocks, chains, grasps, humanoid, mechanisms, piles, quadruped
 from stiction.scenes.scene import Loaded, Scene
 
-_FAMILIES = (grasps, blocks, quadruped, humanoid, chains, mechanisms)
+_FAMILIES = (grasps, blocks, quadruped, humanoid, chains, mechanisms, piles)
 _SCENES = {scene.name: scene for family in _FAMILIES for scene in family.SCENES}
 
 
