@@ -46,7 +46,7 @@ def pile(count, shape, friction=0.5, ratio=1.0, dt=0.002):
     spec.worldbody.add_geom(type=plane, size=[5, 5, 1])
     for a, b in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         spec.worldbody.add_geom(
-            type=plane, size=[5, 5, 1], pos=[a * wide, b * wide, 0], alt=_facing(-a, -b)
+            type=plane, size=[5, 5, 1], pos=[a * wide, b * wide, 0], quat=_facing(-a, -b)
         )
     middle = np.array([side / 2 - 0.5, side / 2 - 0.5, -0.7])
     for i in range(count):
@@ -67,10 +67,9 @@ def pile(count, shape, friction=0.5, ratio=1.0, dt=0.002):
 
 
 def _facing(x, y):
-    """The orientation of a plane whose normal is (x, y, 0)."""
-    found = mujoco.MjsOrientation()
-    found.type = mujoco.mjtOrientation.mjORIENTATION_ZAXIS
-    found.zaxis = [x, y, 0]
+    """Quaternion that turns the z axis to (x, y, 0)."""
+    found = np.zeros(4)
+    mujoco.mju_quatZ2Vec(found, np.array([x, y, 0.0]))
     return found
 
 
