@@ -33,6 +33,7 @@ check: $(VENV)/dev.stamp
 bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/simulator_speed.py
 	$(RUN) benchmarks/simulator_speed.py --growth
+	$(RUN) benchmarks/clutter.py
 	$(RUN) benchmarks/event_agreement.py
 	$(RUN) benchmarks/articulated_scaling.py
 	$(RUN) benchmarks/delassus_routes.py
