@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head
-from stiction.kernels.compile import lean, lean_leaf
+from stiction.contact.problem.islands import merge, root
+from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix, connect, find_block, order_nodes, words
 
 Indices = NDArray[np.int64]
@@ -89,14 +90,6 @@ def allocate(node: Indices, cap: int, pieces: int, couplings: int) -> Graph:
     )
 
 
-@lean_leaf
-def _root(parent, i):
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
 @lean
 def _cut(b: Blocks, count, g: Graph):
     """Pieces and the number of couplings of all blocks; whether there was room for them."""
@@ -155,13 +148,11 @@ def _find_islands(count, g: Graph, s: BlockMatrix):
         g.island[k] = -1
     for i in range(count):
         for x in range(g.pieces[i] + 1, g.pieces[i + 1]):
-            a = _root(g.parent, g.piece[x - 1, Piece.NODE])
-            c = _root(g.parent, g.piece[x, Piece.NODE])
-            g.parent[max(a, c)] = min(a, c)
+            merge(g.parent, g.piece[x - 1, Piece.NODE], g.piece[x, Piece.NODE])
     islands = 0
     for i in range(count):
         if g.pieces[i + 1] > g.pieces[i]:
-            a = _root(g.parent, g.piece[g.pieces[i], Piece.NODE])
+            a = root(g.parent, g.piece[g.pieces[i], Piece.NODE])
             if g.island[a] < 0:
                 g.island[a] = islands
                 islands += 1
@@ -169,7 +160,7 @@ def _find_islands(count, g: Graph, s: BlockMatrix):
     for k in range(islands + 1):
         g.positions[k] = 0
     for k in range(n):
-        g.island[k] = g.island[_root(g.parent, k)]
+        g.island[k] = g.island[root(g.parent, k)]
         if g.island[k] >= 0:
             g.positions[g.island[k] + 1] += 1
     for k in range(islands):

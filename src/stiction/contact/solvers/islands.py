@@ -22,7 +22,6 @@ from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED, 
 from stiction.contact.solvers.proximal import copy_island, enter_cones, load_of, refine
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (
-    NewtonWorkspace,
     Outcome,
     Request,
     Rung,
@@ -45,19 +44,6 @@ LEAST_WANTED = 48
 """Blocks of an island for which the least impulses are looked for after the interior point, so that
 it shares a load as a warm start does: how a box slides depends on which corner presses. Larger
 heaps seldom have any inside their cones."""
-
-
-@lean
-def _start(g: Graph, s: BlockMatrix, k, v, work: NewtonWorkspace, guess):
-    """Velocity and impulses that Newton's method starts from."""
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(ROWS):
-            work.f[i, r] = guess[i, r]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] = v[j]
 
 
 @lean
@@ -156,7 +142,7 @@ def solve_blocks(address, count):
             for at in range(g.members[k], g.members[k + 1]):
                 before = max(before, built[g.member[at]])
             for turn in range(1 if before > 0.0 else 0, 3):
-                _start(g, s, k, b.velocity, work, request.guess)
+                copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
                 eps = 1e-4 if turn == 2 else 1e-7
                 limit = 15 if turn == 0 else (8 if turn == 1 else 10)
                 patience = 8 if turn == 0 and small else 2

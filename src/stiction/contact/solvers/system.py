@@ -25,23 +25,6 @@ from stiction.kernels.sparse import BlockMatrix
 
 
 @lean
-def speeds(b: Blocks, g: Graph, k, v, u):
-    """u := speed along each row of island k at the velocity v, less its bound."""
-    head, data, column, value = b.head, b.data, b.column, b.value
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-        a0 = head[i, Head.VALUE]
-        for r in range(head[i, Head.ROWS]):
-            total = 0.0
-            for c in range(width):
-                total += value[a0 + c] * v[column[c0 + c]]
-            u[i, r] = total
-            a0 += width
-        u[i, 0] -= data[i, Datum.BOUND]
-
-
-@lean
 def changes(b: Blocks, g: Graph, k, x, out):
     """out := A x, for the rows of island k."""
     head, column, value = b.head, b.column, b.value
@@ -55,6 +38,14 @@ def changes(b: Blocks, g: Graph, k, x, out):
                 total += value[a0 + c] * x[column[c0 + c]]
             out[i, r] = total
             a0 += width
+
+
+@lean
+def speeds(b: Blocks, g: Graph, k, v, u):
+    """u := speed along each row of island k at the velocity v, less its bound."""
+    changes(b, g, k, v, u)
+    for at in range(g.members[k], g.members[k + 1]):
+        u[g.member[at], 0] -= b.data[g.member[at], Datum.BOUND]
 
 
 @lean

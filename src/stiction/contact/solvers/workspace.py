@@ -39,6 +39,10 @@ class Setting(IntEnum):
     """Count, written by the solvers."""
 
 
+ENDLESS = 2**62
+"""Deadline that never comes."""
+
+
 class Outcome(IntEnum):
     """Columns of `Request.outcome`: what came of an island."""
 

@@ -28,6 +28,7 @@ from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.islands import free_all, solve_all
 from stiction.contact.solvers.workspace import (
+    ENDLESS,
     Outcome,
     Request,
     Rung,
@@ -67,9 +68,6 @@ STANDSTILL = 1e-13
 
 RETRIES = 3
 """Solves of one step at most, each with wider margins for limits that the one before passed."""
-
-ENDLESS = np.int64(2**62)
-"""Tick that never comes."""
 
 
 @kernel

@@ -23,14 +23,11 @@ from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.solvers.attempt import Attempt, Options
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.workspace import Outcome, Room, Setting, SolverWorkspace
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Room, Setting, SolverWorkspace
 from stiction.kernels.skyline import close_skyline, factor_skyline, lay_out, solve_skyline
 from stiction.status import Code
 
 Indices = NDArray[np.int64]
-
-ENDLESS = 2**62
-"""Tick that never comes."""
 
 TIED = 3
 """Rows of a contact beyond sliding, at most."""
