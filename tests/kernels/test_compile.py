@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import stiction
-from stiction.kernels import cache_directory, kernel
+from stiction.kernels import cache_directory, kernel, sources
 from stiction.kernels import compile as compiling
 from stiction.status import Code, Status
 
@@ -63,6 +63,15 @@ def test_an_edit_in_a_callees_file_is_not_answered_by_a_stale_kernel(package, tm
     assert not warned
     (package / "kernels" / "probe_callee.py").write_text(CALLEE.format(2))
     assert run(CALL, tmp_path)[0][:2] == ["3", "0"]
+
+
+def test_an_edit_elsewhere_leaves_a_compiled_kernel_in_use(package, tmp_path):
+    run(CALL, tmp_path)
+    other = package / "kernels" / "probe_other.py"
+    other.write_text(CALLEE.format(7))
+    before, edited = (set((tmp_path / "cache").iterdir()), run(CALL, tmp_path))
+    assert edited[0][:2] == ["2", "1"]
+    assert set((tmp_path / "cache").iterdir()) > before, "the edit should start a new cache"
 
 
 def test_every_signature_is_found_whoever_saved_it():
@@ -184,13 +193,13 @@ def test_with_a_numba_that_is_not_known_its_own_cache_is_used(package, tmp_path)
 
 
 def test_the_hash_covers_what_kernels_reach_and_nothing_else(package):
-    before = cache_directory.source_hash(package)
+    before = sources.hash_of_all(package)
     for unreached in ("cli/run.py", "simulate/simulator.py"):
         (package / unreached).write_text("print('hello')\n")
-    assert cache_directory.source_hash(package) == before
+    assert sources.hash_of_all(package) == before
     for reached in ("tolerances.py", "lcp/lemke.py", "kernels/probe_callee.py"):
         (package / reached).write_text("RESIDUAL = 1.0\n")
-        after = cache_directory.source_hash(package)
+        after = sources.hash_of_all(package)
         assert after != before
         before = after
 
@@ -202,9 +211,9 @@ def test_the_hash_covers_what_kernels_reach_and_nothing_else(package):
 def test_a_constant_that_a_kernel_imports_is_in_the_hash(package, line):
     (package / "cli" / "probe.py").write_text("X = 1\n")
     (package / "kernels" / "probe_caller.py").write_text(f"{line}\n{CALLER}")
-    before = cache_directory.source_hash(package)
+    before = sources.hash_of_all(package)
     (package / "cli" / "probe.py").write_text("X = 2\n")
-    assert cache_directory.source_hash(package) != before
+    assert sources.hash_of_all(package) != before
 
 
 def test_pruning_keeps_the_last_used_and_everything_that_is_not_a_cache(tmp_path):

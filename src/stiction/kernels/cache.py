@@ -13,7 +13,6 @@ import re
 import sys
 import uuid
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from stiction.kernels.cache_directory import warn_once
+from stiction.kernels.sources import hash_reached_from
 
 DIGEST = hashlib.sha256().digest_size
 """Bytes at a file's head."""
@@ -36,9 +36,10 @@ class KernelCache:
         code = function.__code__
         name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")
         self._directory, self._name, self._enabled = directory, name[-NAMED:], True
-        # The code's constants are not in its bytes, but in its file.
+        # The code's constants are not in its bytes, but in its file or in one that it imports.
+        sources = hash_reached_from(code.co_filename)
         self._identity = hashlib.sha256(
-            f"{name} {code.co_firstlineno} {sys.version} {_hash_of(code.co_filename)}".encode()
+            f"{name} {code.co_firstlineno} {sys.version} {sources}".encode()
             + code.co_code
             + (dumps([cell.cell_contents for cell in function.__closure__])
                if function.__closure__ else b"")
@@ -69,7 +70,7 @@ class KernelCache:
             return None
         path = self._path(sig, target_context.codegen())
         try:
-            stored = path.read_bytes()
+            stored = self._read(path)
             if hashlib.sha256(stored[DIGEST:]).digest() != stored[:DIGEST]:
                 raise ValueError("it is damaged")
             signature, reduced = pickle.loads(stored[DIGEST:])
@@ -87,10 +88,24 @@ class KernelCache:
             return
         path = self._path(sig, data.codegen)
         payload = dumps((sig, data._reduce()))
+        self._write(path, hashlib.sha256(payload).digest() + payload)
+
+    def _read(self, path: Path) -> bytes:
+        """The file, or, if this cache lacks it, the same one of a cache beside it, taken over:
+        most edits leave most kernels as they were."""
+        if not path.exists():
+            for other in path.parent.parent.glob(f"*/{path.name}"):
+                stored = other.read_bytes()
+                self._write(path, stored)
+                return stored
+        return path.read_bytes()
+
+    def _write(self, path: Path, stored: bytes) -> None:
+        """Whole, or not at all."""
         unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.tmp")
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(hashlib.sha256(payload).digest() + payload)
+            unfinished.write_bytes(stored)
             os.replace(unfinished, path)
         except OSError as error:
             warn_once(
@@ -107,15 +122,6 @@ class KernelCache:
         key = self._identity.copy()
         key.update(f"{sig} {codegen.magic_tuple()}".encode())
         return self._directory / f"{self._name}-{key.hexdigest()[:16]}.nbc"
-
-
-@cache
-def _hash_of(path: str) -> str:
-    """Of a source, or "" where there is no file (a prompt)."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 def _reason(error: Exception) -> str:

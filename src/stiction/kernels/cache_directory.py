@@ -1,15 +1,13 @@
 """Where compiled kernels are kept.
 
-A kernel holds its callees' machine code and the constants it read, wherever they stand. So the
-directory is named by a hash of every source that a kernel can reach: an edit anywhere in them
-starts a new one.
+The directory is named by a hash of every source that a kernel can reach: an edit anywhere in them
+starts a new one, which takes over from those beside it what the edit did not touch.
 
 It lies in the first of these that can be written to, or that holds kernels already (a cache made
 beforehand, read-only since): `stiction` below NUMBA_CACHE_DIR, STICTION_CACHE_DIR, the user's
 cache, the temporary directory. If there is none, kernels are compiled anew in each process.
 """
 
-import hashlib
 import logging
 import os
 import re
@@ -20,17 +18,13 @@ import threading
 import time
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numba
 import platformdirs
 
-PACKAGE = Path(__file__).parents[1]
-
-_DECORATED = re.compile(r"^\s*@(kernel|leaf|lean|lean_leaf|stage)\b", re.MULTILINE)
-_IMPORTED = re.compile(r"^\s*from stiction([\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+from stiction.kernels.sources import hash_of_all
 
 KEPT = 3
 """Caches kept, the current one included: enough to go back and forth between branches."""
@@ -50,7 +44,7 @@ def cache_directory() -> Path | None:
     """Where this process keeps compiled kernels, or None if nowhere."""
     roots = list(_roots())
     for root in roots:
-        directory = root / source_hash()
+        directory = root / hash_of_all()
         if _is_writable(directory):
             os.utime(directory)  # newest: `_prune` goes by this
             _prune(root)
@@ -73,35 +67,6 @@ def warn_once(text: str) -> None:
     if not _warned.is_set():
         _warned.set()
         logging.getLogger("stiction").warning("stiction: %s", text)
-
-
-def source_hash(package: Path = PACKAGE) -> str:
-    """16 hex digits that change with any source a kernel can reach, with Numba, or with MuJoCo,
-    the layout of whose structures kernels hold as constants."""
-    digest = hashlib.sha256(f"{numba.__version__} {version('mujoco')}".encode())
-    for name, source in sorted(_reached(package).items()):
-        digest.update(f"{name} {len(source)} {source}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _reached(package: Path) -> dict[str, str]:
-    """Sources with kernels, and those that they import from, whose constants they may hold; by
-    the path within the package. An edit anywhere else need not compile everything again."""
-    sources = {
-        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
-        for path in package.rglob("*.py")
-    }
-    reached: dict[str, str] = {}
-    found = [name for name, source in sources.items() if _DECORATED.search(source)]
-    while found:
-        name = found.pop()
-        if name in sources and name not in reached:
-            reached[name] = sources[name]
-            for module, names in _IMPORTED.findall(sources[name]):
-                at = module.strip(".").replace(".", "/")
-                found += [f"{at}.py", f"{at}/__init__.py"]
-                found += [f"{at}/{part}.py".lstrip("/") for part in re.findall(r"\w+", names)]
-    return reached
 
 
 def _roots() -> Iterator[Path]:
