@@ -18,7 +18,7 @@ LAYERS += [
     "cli",
     "__main__",
 ]
-ROOMS = ["problem", "certificate", "solvers", "models", "fclib", "__init__"]
+ROOMS = ["problem", "derivatives", "certificate", "solvers", "models", "fclib", "__init__"]
 """Of `contact`, in the same sense."""
 
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stiction import scenes as scenes
     from stiction.contact import Baraff as Baraff
     from stiction.contact import Certificate as Certificate
+    from stiction.contact import ContactDerivatives as ContactDerivatives
     from stiction.contact import ContactModel as ContactModel
     from stiction.contact import ContactProblem as ContactProblem
     from stiction.contact import ContactSolution as ContactSolution
@@ -44,6 +45,7 @@ _HOMES = {
     "stiction.contact": (
         "Baraff",
         "Certificate",
+        "ContactDerivatives",
         "ContactModel",
         "ContactProblem",
         "ContactSolution",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from stiction.contact.certificate.certificate import certify as certify
     from stiction.contact.certificate.modes import Mode as Mode
     from stiction.contact.certificate.solution import ContactSolution as ContactSolution
+    from stiction.contact.derivatives.derivatives import ContactDerivatives as ContactDerivatives
     from stiction.contact.models.baraff import Baraff as Baraff
     from stiction.contact.models.coulomb import Coulomb as Coulomb
     from stiction.contact.models.drumwright_shell import DrumwrightShell as DrumwrightShell
@@ -26,6 +27,7 @@ _HOMES = {
     "certificate.certificate": ("Certificate", "certify"),
     "certificate.modes": ("Mode",),
     "certificate.solution": ("ContactSolution",),
+    "derivatives.derivatives": ("ContactDerivatives",),
     "models.baraff": ("Baraff",),
     "models.coulomb": ("Coulomb",),
     "models.drumwright_shell": ("DrumwrightShell",),
@@ -42,6 +44,7 @@ _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Baraff",
     "Certificate",
+    "ContactDerivatives",
     "ContactModel",
     "ContactProblem",
     "ContactSolution",

@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.certificate import Certificate, LawName
 from stiction.contact.certificate.modes import Mode
+from stiction.contact.derivatives.derivatives import ContactDerivatives
+from stiction.contact.derivatives.modes import Answer
 from stiction.contact.problem.islands import Island
+from stiction.contact.problem.problem import ContactProblem
+from stiction.errors import InvalidInput
 from stiction.status import Status
 
 Array = NDArray[np.float64]
@@ -41,11 +45,29 @@ class ContactSolution:
     """Violation of every law, from the problem's own arrays."""
     seconds: float
     """Time the solve took [s]."""
+    problem: ContactProblem | None = None
+    """What it solves; None for one that was not found by a model's `solve`."""
+    law: LawName = "coulomb"
+    """The tangential law that it obeys."""
+    facets: int | None = None
+    """Corners of the friction polygon; None for the circular cone."""
 
     @property
     def active(self) -> NDArray[np.bool_]:
         """(nc,) whether a contact presses."""
         return self.modes != Mode.SEPARATE
+
+    def derivatives(self) -> ContactDerivatives:
+        """How velocity and impulses change with the problem, at the modes of this solution.
+
+        Raises InvalidInput where the solve did not succeed, or the law has no derivatives here.
+        """
+        if self.problem is None:
+            raise InvalidInput("solution", "does not know its problem: take one from `solve`")
+        if self.status is not Status.SOLVED:
+            raise InvalidInput("solution", f"has the status {self.status.name}: not solved")
+        answer = Answer(self.velocity, self.normal, self.tangent, self.joint, self.box)
+        return ContactDerivatives(self.problem, self.law, self.facets or 0, answer)
 
     def restricted(self, island: Island) -> ContactSolution:
         """The part of the solution that belongs to one island, as a warm start for it."""

@@ -108,9 +108,11 @@ class ContactModel:
         began = perf_counter()
         check_start(problem, start)
         if problem.island_count <= 1:
-            return self._solve_whole(problem, start, began)
-        found = self._solve_apart(problem, problem.islands(), start)
-        return conclude(problem, self.law, found, began, self.facets)
+            solution = self._solve_whole(problem, start, began)
+        else:
+            found = self._solve_apart(problem, problem.islands(), start)
+            solution = conclude(problem, self.law, found, began, self.facets)
+        return replace(solution, problem=problem, law=self.law, facets=self.facets)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of an island: a problem that does not fall into independent parts."""

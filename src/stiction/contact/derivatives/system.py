@@ -1,0 +1,63 @@
+"""The linear system that the implicit function theorem leaves: velocities, impulses of held rows.
+
+    A dv - G' df = r        A: the mass, and what follows the velocity (curves)
+    E dv         = e        E: the held rows; G: E, and what follows their impulses (slopes)
+
+Rows may depend on each other: a box on the ground has twelve for six degrees of freedom. With
+A = L L', rows divided by L and by their length, and E = U D V' with what exceeds `DEPENDENT` in D,
+
+    V' L'dv = D^-1 U' e                  what is held, by least squares
+    L'dv    = L^-1 r + (G L^-T)' df      df: the least impulses that do it
+
+Where the velocity is unique dv does not depend on which impulses are taken.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from stiction.contact.problem.arrays import Array
+
+DEPENDENT = 1e-7
+"""Singular value of unit rows, over the largest, below which a direction is not held: contacts that
+are one and the same differ by what collision detection rounds."""
+
+
+class ModeSystem:
+    """The factored system; see the module's head."""
+
+    def __init__(self, inertia: Array, held: Array, along: Array) -> None:
+        """inertia A (nv, nv); held E and along G (m, nv)."""
+        self._lower = cholesky(inertia, lower=True, check_finite=False)
+        rows = self._divide(held.T).T
+        self._length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        self._length[self._length == 0.0] = 1.0
+        self._along = self._divide(along.T).T / self._length[:, None]
+        left, value, right = np.linalg.svd(rows / self._length[:, None], full_matrices=False)
+        kept = value > DEPENDENT * value.max(initial=0.0)
+        self._basis = right[kept]  # V' (k, nv)
+        self._target = left[:, kept].T / value[kept, None]  # D^-1 U' (k, m)
+        self._impulse = np.linalg.pinv(self._basis @ self._along.T, rcond=DEPENDENT)
+
+    def _divide(self, columns: Array) -> Array:
+        """L^-1 columns."""
+        return solve_triangular(self._lower, columns, lower=True, check_finite=False)
+
+    def solve(self, push: Array, speed: Array) -> tuple[Array, Array]:
+        """(dv (nv, k), df (m, k)) for r = push (nv, k) and e = speed (m, k)."""
+        free = self._divide(push)
+        wanted = self._target @ (speed / self._length[:, None]) - self._basis @ free
+        scaled = self._impulse @ wanted
+        change = free + self._along.T @ scaled
+        back = solve_triangular(self._lower, change, lower=True, trans="T", check_finite=False)
+        return back, scaled / self._length[:, None]
+
+    def solve_transposed(self, velocity: Array, impulse: Array) -> tuple[Array, Array]:
+        """(push (nv, k), speed (m, k)): what `solve`'s transpose makes of (nv, k) and (m, k)."""
+        free = self._divide(velocity)
+        scaled = impulse / self._length[:, None] + self._along @ free
+        wanted = self._impulse.T @ scaled
+        free = free - self._basis.T @ wanted
+        push = solve_triangular(self._lower, free, lower=True, trans="T", check_finite=False)
+        return push, (self._target.T @ wanted) / self._length[:, None]
