@@ -123,12 +123,46 @@ def test_diagnose_says_why(capsys):
     assert "too little friction: world and block" in out
 
 
-def test_replay_solves_a_saved_problem_again(tmp_path, capsys):
-    problem = stiction.ContactProblem(
+@pytest.mark.parametrize("scene", ["incline", "stack"])
+def test_no_number_is_cut_at_80_columns(scene, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = ["--set", "friction=0.3"] if scene == "incline" else []
+    assert cli.main(["diagnose", scene, "--time", "0.05", *options]) == 0
+    out = capsys.readouterr().out
+    assert "\u2026" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    table = out.split("\n\n")[1].splitlines()
+    assert len({len(line.rstrip()) for line in table if line[-1].isdigit()}) == 1
+
+
+def test_runs_of_two_files_of_a_common_name_do_not_overwrite_each_other(tmp_path, capsys):
+    for folder in ("dog", "cat"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "scene.xml").write_text("<mujoco/>", encoding="utf-8")
+        assert cli.main(["run", f"{folder}/scene.xml", "--time", "0.02"]) == 0
+    kept = sorted(path.name for path in (tmp_path / "stiction-runs").iterdir())
+    assert kept == ["cat-coulomb", "dog-coulomb"]
+    assert "in the place of" not in capsys.readouterr().out
+    assert cli.main(["run", "cat/scene.xml", "--time", "0.02"]) == 0
+    assert f"in the place of an earlier run of {tmp_path}/cat/scene.xml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("solver", ["reduced", "structural", "standard", "search"])
+def test_replay_takes_the_solver_that_was_asked_for_on_the_exact_cone_too(solver, capsys):
+    saved_block().save("p.npz")
+    assert cli.main(["replay", "p.npz", "--solver", solver]) == 0
+    assert f"rungs       {solver}\n" in capsys.readouterr().out
+
+
+def saved_block():
+    return stiction.ContactProblem(
         mass=np.eye(3), velocity=np.zeros(3), force=[4.0, 0.0, -9.81], dt=0.01,
         normal=[[0, 0, 1]], tangent=[[[1, 0, 0], [0, 1, 0]]], friction=0.5,
     )  # fmt: skip
-    problem.save(tmp_path / "p.npz")
+
+
+def test_replay_solves_a_saved_problem_again(tmp_path, capsys):
+    saved_block().save(tmp_path / "p.npz")
     assert cli.main(["replay", "p.npz"]) == 0
     out = capsys.readouterr().out
     for word in ("status      solved", "rungs       reduced", "1 stick", "certificate passed"):

@@ -7,11 +7,11 @@ import pytest
 from stiction import scenes
 from stiction.contact.certificate.modes import Mode
 from stiction.errors import InvalidInput, SolveFailed
-from stiction.record import Trajectory, record
+from stiction.record import Trajectory, marks, record
+from stiction.record import contacts as shown
 from stiction.simulate import Simulator
 from stiction.status import Status
-from stiction.view import Live, Replay, marks
-from stiction.view import contacts as shown
+from stiction.view import Live, Replay
 from stiction.view.history import SPAN, History
 from stiction.view.place import PANEL, arrange
 

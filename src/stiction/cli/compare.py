@@ -30,13 +30,11 @@ def command(
     out: Out = None,
 ) -> int:
     """Contact models and MuJoCo's own side by side: a table, and plots in a report."""
-    from rich.console import Console
-    from rich.table import Table
-
     from stiction.cli import DONE, FAILED
     from stiction.cli.folder import check_folder
     from stiction.cli.progress import progress_bar
     from stiction.cli.scene import choose
+    from stiction.cli.tables import Column, print_table
     from stiction.record.comparison import check_names, compare
 
     names = check_names(contact.split(","))
@@ -53,20 +51,20 @@ def command(
         )
     from stiction.record.page import COLUMNS, row, write_comparison
 
-    table = Table(box=None, pad_edge=False, title=None)
-    for k, column in enumerate(COLUMNS):
-        table.add_column(column, justify="right" if 0 < k < len(COLUMNS) - 1 else "left")
-    for outcome in outcomes:
-        table.add_row(*row(outcome))
     watched = ", ".join(outcomes[0].motion.bodies) if outcomes else ""
     print(f"{chosen.name}, {chosen.seconds:g} s; watched: {watched}\n")
-    Console(highlight=False).print(table)
+    columns = [Column(COLUMNS[0], words=True), *map(Column, COLUMNS[1:-1])]
+    if any(row(outcome)[-1] for outcome in outcomes):
+        columns.append(Column(COLUMNS[-1]))
+    print_table(columns, [row(outcome) for outcome in outcomes])
     for outcome in outcomes:
         if outcome.failure:
             print(f"{outcome.name} ended at {outcome.time[-1]:.4g} s: {outcome.failure}")
     folder.mkdir(parents=True, exist_ok=True)
-    path = write_comparison(outcomes, folder / "compare.html", name=chosen.name)
-    print(f"\nwrote {path}")
+    path = folder / "compare.html"
+    replaced = " in the place of an earlier one" if path.exists() else ""
+    write_comparison(outcomes, path, name=chosen.name)
+    print(f"\nwrote {path}{replaced}")
     stopped = any(outcome.interrupted for outcome in outcomes)
     failed = any(outcome.failure for outcome in outcomes if outcome.worst is not None)
     return FAILED if stopped or failed else DONE

@@ -9,8 +9,6 @@ import tyro
 from stiction.cli.arguments import Dt, Keyframe, Scene, Settings, Time
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from stiction.record.diagnosis import Pair
 
 MOST = 12
@@ -45,7 +43,7 @@ def command(
     most = None if all_ else MOST
     print(f"{chosen.name}, {found.recording.time[-1] - found.recording.time[0]:.4g} s\n")
     if found.pairs:
-        console.print(_table(found.pairs[:most]))
+        _print_pairs(found.pairs[:most])
         _tell_rest(len(found.pairs), most, "pairs")
         print()
     for finding in found.findings[:most]:
@@ -69,22 +67,23 @@ def _tell_rest(count: int, most: int | None, what: str) -> None:
         print(f"... and {count - most} more {what}: --all")
 
 
-def _table(pairs: list[Pair]) -> Table:
+def _print_pairs(pairs: list[Pair]) -> None:
     import numpy as np
-    from rich.table import Table
 
+    from stiction.cli.tables import Column, print_table
     from stiction.record.words import speed
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("bodies", no_wrap=True)
-    for column in ("points", "condim", "mu", "f_n N", "f_t N", "in use", "margin N"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for column in ("slides", "fastest", "mu needed"):
-        table.add_column(column, justify="right", no_wrap=True)
+    columns = [Column("bodies", words=True), Column("points", rank=3), Column("condim", rank=2)]
+    columns += [Column("mu"), Column("f_n N"), Column("f_t N"), Column("in use")]
+    columns += [Column("margin N", rank=1)]
+    sliding = any(pair.sliding for pair in pairs)
+    if sliding:
+        columns += [Column("slides"), Column("fastest"), Column("mu needed")]
+    rows = []
     for pair in pairs:
         rough = pair.condim > 1 and pair.friction > 0.0
-        table.add_row(
-            _plain(" - ".join(pair.bodies)),
+        row = [
+            " - ".join(pair.bodies),
             f"{np.median(pair.number):g}",
             str(pair.condim),
             f"{pair.friction:.3g}",
@@ -92,11 +91,17 @@ def _table(pairs: list[Pair]) -> Table:
             _force(np.median(pair.tangential)),
             f"{100 * pair.use:.0f} %" if rough else "-",
             _force(np.min(pair.margin)) if rough else "-",
-            f"{100 * pair.sliding / pair.samples:.0f} %",
-            speed(max(pair.slip)) if pair.sliding else "-",
-            "-" if np.isnan(pair.needed) else f"{pair.needed:.2g}",
-        )
-    return table
+        ]
+        if sliding:
+            row += [
+                f"{100 * pair.sliding / pair.samples:.0f} %",
+                speed(max(pair.slip)) if pair.sliding else "-",
+                "-" if np.isnan(pair.needed) else f"{pair.needed:.2g}",
+            ]
+        rows.append(row)
+    print_table(columns, rows)
+    if not sliding:
+        print("nothing slides")
 
 
 def _force(value: Any) -> str:

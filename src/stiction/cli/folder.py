@@ -18,3 +18,19 @@ def check_folder(folder: Path) -> Path:
     if not os.access(there, os.W_OK | os.X_OK):
         raise InvalidInput("--out", f"cannot write to {folder}: {there} does not allow it")
     return folder
+
+
+def earlier_run(folder: Path) -> str:
+    """What a run that was kept there before was of, in words; empty where there is none."""
+    from stiction.contact.problem.files import read_npz
+    from stiction.errors import StictionError
+
+    path = folder / "trajectory.npz"
+    if not path.is_file():
+        return "an earlier report" if (folder / "report.html").exists() else ""
+    try:
+        content = read_npz(path, "trajectory")
+    except StictionError:
+        return "an earlier run"
+    source = str(content.get("path", "")) or str(content.get("name", ""))
+    return f"an earlier run of {source}" if source else "an earlier run"

@@ -35,7 +35,7 @@ def command(
     Ctrl-C stops the run and keeps what was done.
     """
     from stiction.cli import DONE, FAILED
-    from stiction.cli.folder import check_folder
+    from stiction.cli.folder import check_folder, earlier_run
     from stiction.cli.progress import patience, progress_bar
     from stiction.cli.scene import choose
     from stiction.record import contact_name, parse_contact, record
@@ -49,6 +49,7 @@ def command(
 
     with patience("preparing"):
         simulator = Simulator(model, law, equality=equality, on_failure=on_failure, failures=folder)
+    earlier = earlier_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with progress_bar() as tell:
         recording = record(
@@ -70,11 +71,17 @@ def command(
         trajectory = recording.trajectory.save(folder / "trajectory.npz")
         series = save_series(recording, folder / "series.npz")
     print(f"{chosen.name}, {contact_name(law)}")
-    for name, value in summary(recording).items():
-        print(f"  {name:<18}{value}")
-    print("  " + f"{'solved by':<18}" + ", ".join(f"{k} {n}" for k, n in recording.rungs.items()))
+    figures = summary(recording)
+    wide = 2 + max(map(len, figures))
+    for name, value in figures.items():
+        print(f"  {name:<{wide}}{value}")
+    print(
+        f"  {'steps solved by':<{wide}}" + ", ".join(f"{k} {n}" for k, n in recording.rungs.items())
+    )
     for path in (report, trajectory, series):
         print(f"  wrote {path}")
+    if earlier:
+        print(f"  in the place of {earlier}")
     if recording.failure:
         print(f"stopped at {recording.time[-1]:.4g} s: {recording.failure}")
     if recording.interrupted:

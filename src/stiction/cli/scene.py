@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 FILES = (".xml", ".urdf")
 
+COMMON = ("scene", "model", "robot", "main", "world")
+"""Names of files that say nothing about the scene."""
+
 SECONDS = 5.0
 """Length of run of a file, which does not say [s]."""
 
@@ -74,7 +77,7 @@ def choose(
         _check_file(Path(source))
         if settings:
             raise InvalidInput("--set", f"{source} is a file: only shipped scenes have options")
-        name, length = Path(source).stem, SECONDS
+        name, length = _name_of(Path(source)), SECONDS
         return Chosen(name, source, {}, dt, keyframe, (), seconds or length, "")
     from stiction import scenes
 
@@ -88,6 +91,12 @@ def choose(
         raise InvalidInput("--set", f"{source} does not take {settings}: {error}") from error
     length = seconds or shipped.seconds
     return Chosen(source, source, options, dt, keyframe, shipped.watch, length, xml)
+
+
+def _name_of(path: Path) -> str:
+    """The file's name without its ending; of one that is called like many others, its folder's."""
+    folder = path.resolve().parent.name
+    return folder if path.stem.lower() in COMMON and folder else path.stem
 
 
 def parse_settings(settings: tuple[str, ...], known: inspect.Signature) -> dict[str, object]:

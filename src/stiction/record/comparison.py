@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 
 from stiction.contact.models.registry import entries, parse_contact
 from stiction.errors import InvalidInput, unknown
-from stiction.record.motion import Motion, motion
+from stiction.record.contact_series import ContactSeries
+from stiction.record.contacts import mujoco_contacts
+from stiction.record.motion import Motion, middle_of, motion
 from stiction.record.recording import Controller, Progress, median_step, record
 from stiction.record.trajectory import States, Trajectory
+from stiction.simulate.report import Contact
 from stiction.simulate.simulator import Equality, Simulator
 
 Array = NDArray[np.float64]
@@ -45,8 +48,11 @@ class Outcome:
     time: Array
     """(n,) [s]."""
     motion: Motion
+    contacts: ContactSeries
+    """MuJoCo's in the same form: sliding is there what is faster than 1 um/s."""
     penetration: Array
-    """(n,) deepest overlap at a contact [m]."""
+    """(n,) deepest overlap at a contact [m]; ours over all steps since the last sample, joint
+    limits included [m, rad]."""
     us_per_step: float
     """Median; controllers are not counted."""
     worst: float | None
@@ -56,9 +62,14 @@ class Outcome:
     interrupted: bool = False
 
     @property
-    def creep(self) -> float:
-        """Mean speed over the second half, of the watched body that moved most [m/s]."""
-        return self.motion.creep(self.time)
+    def net_speed(self) -> float:
+        """Of the watched body that went furthest, over the second half [m/s]: `Motion`."""
+        return self.motion.net_speed(self.time)
+
+    @property
+    def slip(self) -> float:
+        """Mean over the second half of the fastest slip at a loaded contact [m/s]."""
+        return float(self.contacts.fastest_slip(len(self.time))[middle_of(self.time) :].mean())
 
     @property
     def sink(self) -> float:
@@ -100,7 +111,7 @@ def compare(
     for name in ordered:
         tell = None if on_progress is None else _named(on_progress, name)
         if name in NOSLIP:
-            outcome = _run_mujoco(load, name, seconds, watch, samples, tell)
+            outcome = run_mujoco(load, name, seconds, watch, samples, tell)
         else:
             outcome = _run_ours(load, name, seconds, watch, equality, samples, tell)
             watch = watch or outcome.motion.bodies
@@ -138,7 +149,8 @@ def _run_ours(
         name,
         kept.time,
         kept.motion,
-        kept.penetration,
+        kept.contacts,
+        kept.overlap,
         median_step(kept.clock, kept.taken),
         float(kept.worst.max()),
         kept.failure,
@@ -146,14 +158,16 @@ def _run_ours(
     )
 
 
-def _run_mujoco(
+def run_mujoco(
     load: Load,
     name: str,
     seconds: float,
     watch: tuple[str, ...],
     samples: int,
-    tell: Callable[[Progress], None] | None,
+    tell: Callable[[Progress], None] | None = None,
+    on_sample: Callable[[mujoco.MjData, tuple[Contact, ...]], None] | None = None,
 ) -> Outcome:
+    """Runs the scene under MuJoCo in one of its ways; `on_sample` sees each sample's contacts."""
     model, data, controller = load()
     noslip = NOSLIP[name]
     if noslip is not None:
@@ -163,6 +177,7 @@ def _run_mujoco(
     most = ceil(total / every) + 1
     states = States(model, most)
     depth, clock, taken = np.zeros(most), np.zeros(most), np.zeros(most)
+    contacts = ContactSeries()
     states.add(data)
     done, failure, interrupted, began = 1, "", False, perf_counter()
     with quiet() as warnings:
@@ -174,13 +189,18 @@ def _run_mujoco(
                     failure = f"MuJoCo warned at t = {data.time:g} s: {warnings[0]}"
                     break
                 depth[k] = max(0.0, -float(data.contact.dist.min(initial=0.0)))
+                met = mujoco_contacts(model, data)
+                contacts.add(k, met)
                 states.add(data)
+                if on_sample is not None:
+                    on_sample(data, met)
                 done = k + 1
                 if tell is not None:
                     now = min(k * every, total) * model.opt.timestep
                     tell(Progress(now, seconds, perf_counter() - began, 0.0))
         except KeyboardInterrupt:
             interrupted = True
+    contacts.trim(done)
     trajectory = Trajectory(
         **states.arrays(done), timestep=model.opt.timestep, contact=name, watch=watch
     )
@@ -189,6 +209,7 @@ def _run_mujoco(
         name,
         trajectory.time,
         motion(trajectory, watch),
+        contacts,
         depth[:done],
         median_step(clock[:done], taken[:done]),
         None,

@@ -39,14 +39,20 @@ class Motion:
         """How far the body that sank most is below its start at the end [m]."""
         return float((self.displacement[-1] @ self.down).max(initial=-np.inf))
 
-    def creep(self, time: Array) -> float:
-        """Mean speed over the second half of the run, of the body that moved most [m/s]."""
-        middle = int(np.searchsorted(time, 0.5 * (time[0] + time[-1])))
+    def net_speed(self, time: Array) -> float:
+        """Way from the middle of the run to its end over the time, of the body that went furthest
+        [m/s]: creep of what should stay, travel of what walks or falls."""
+        middle = middle_of(time)
         passed = time[-1] - time[middle]
         if passed <= 0.0 or not self.bodies:
             return 0.0
         moved = np.linalg.norm(self.displacement[-1] - self.displacement[middle], axis=1)
         return float(moved.max() / passed)
+
+
+def middle_of(time: Array) -> int:
+    """The first sample of the run's second half."""
+    return int(np.searchsorted(time, 0.5 * (time[0] + time[-1])))
 
 
 def motion(trajectory: Trajectory, bodies: tuple[str, ...] | list[str]) -> Motion:

@@ -14,6 +14,7 @@ from stiction.record import plots
 from stiction.record.comparison import Outcome
 from stiction.record.html import write_page
 from stiction.record.machine import machine
+from stiction.record.motion import middle_of
 from stiction.record.recording import Recording
 from stiction.record.words import length, number, speed
 
@@ -86,14 +87,18 @@ def _compared(outcomes: Sequence[Outcome]) -> list[Section]:
     ]
 
 
-COLUMNS = ("contact", "creep um/s", "sink um", "penetration um", "us/step", "certificate", "ended")
+COLUMNS = (
+    "contact", "moves um/s", "slips um/s", "sinks um", "overlap um", "us/step", "certificate",
+    "ended",
+)  # fmt: skip
 
 
 def row(outcome: Outcome) -> tuple[str, ...]:
     """One line of a comparison's table, under `COLUMNS`."""
     return (
         outcome.name,
-        number(1e6 * outcome.creep),
+        number(1e6 * outcome.net_speed),
+        number(1e6 * outcome.slip),
         number(1e6 * outcome.sink),
         number(1e6 * float(outcome.penetration.max(initial=0.0))),
         f"{outcome.us_per_step:.1f}",
@@ -104,14 +109,17 @@ def row(outcome: Outcome) -> tuple[str, ...]:
 
 def summary(recording: Recording) -> dict[str, str]:
     """The figures of a run that matter most, by name."""
-    pushed = float(recording.penetration.max(initial=0.0))
+    half = slice(middle_of(recording.time), None)
     return {
         "simulated": f"{recording.time[-1] - recording.time[0]:.4g} s",
-        "of real time": f"{recording.speed:.3g} x",
-        "time of a step": f"{recording.us_per_step:.1f} us",
-        "creep": speed(recording.motion.creep(recording.time)),
-        "deepest overlap": length(pushed),
-        "worst certificate": f"{float(recording.worst.max(initial=0.0)):.1e}",
+        "a step, median": f"{recording.us_per_step:.1f} us, {recording.step_speed:.3g} x real time",
+        "whole run, controller and recording too": f"{recording.speed:.3g} x real time",
+        "net speed, second half": speed(recording.motion.net_speed(recording.time)),
+        "slip at loaded contacts, second half": speed(
+            float(recording.sliding_speed()[half].mean())
+        ),
+        "deepest overlap, all steps": length(float(recording.overlap.max(initial=0.0))),
+        "worst certificate, all steps": f"{float(recording.worst.max(initial=0.0)):.1e}",
     }
 
 
@@ -125,7 +133,8 @@ def _sections(recording: Recording) -> list[Section]:
         Section(
             "Slip",
             f"Watched bodies: {watched}. Slip at contacts is the fastest sliding of any "
-            "that presses; what is slower than 1e-12 m/s is drawn there.",
+            "that bears 1 % of the largest force or more; what is slower than 1e-12 m/s is drawn "
+            "there.",
             slip,
         ),
         Section("Penetration", "How deep bodies overlap, before each step.", penetration),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from time import perf_counter
 
@@ -17,9 +17,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.modes import Mode
 from stiction.contact.models.registry import contact_name
 from stiction.errors import InvalidInput, StictionError
+from stiction.record.contact_series import ContactSeries
 from stiction.record.motion import Motion, bodies_to_watch, motion
 from stiction.record.trajectory import States, Trajectory
 from stiction.simulate.report import Contact, Report
@@ -28,6 +28,9 @@ from stiction.simulate.time_stepping.workspace import Stage
 
 Array = NDArray[np.float64]
 Controller = Callable[[mujoco.MjModel, mujoco.MjData], None]
+
+NO_CONTACT = "no contact"
+"""What stands for a rung between two samples without a contact: there was nothing to solve."""
 
 STAGES = tuple(stage.name.lower() for stage in Stage)
 
@@ -44,55 +47,6 @@ class Progress:
     """On the clock [s]."""
     worst: float
     """Largest certificate so far."""
-
-
-@dataclass(eq=False)
-class ContactSeries:
-    """All contacts at all samples, one after another: m entries."""
-
-    pairs: list[tuple[str, str]] = field(default_factory=list)
-    """Bodies of each pair, in the order in which they first touched."""
-    sample: list[int] = field(default_factory=list)
-    pair: list[int] = field(default_factory=list)
-    normal: list[float] = field(default_factory=list)
-    """[N]."""
-    tangential: list[float] = field(default_factory=list)
-    """[N], its length."""
-    margin: list[float] = field(default_factory=list)
-    """mu f_n - |f_t| [N]."""
-    slip: list[float] = field(default_factory=list)
-    """Sliding speed [m/s]."""
-    gap: list[float] = field(default_factory=list)
-    """[m], before the step."""
-    mode: list[int] = field(default_factory=list)
-    _known: dict[tuple[str, str], int] = field(default_factory=dict, repr=False)
-
-    def add(self, sample: int, contacts: tuple[Contact, ...]) -> None:
-        """Keeps the contacts of one sample, those at a distance left out."""
-        for contact in contacts:
-            if contact.mode == Mode.SEPARATE and contact.gap > 0.0:
-                continue
-            if contact.bodies not in self._known:
-                self._known[contact.bodies] = len(self.pairs)
-                self.pairs.append(contact.bodies)
-            self.sample.append(sample)
-            self.pair.append(self._known[contact.bodies])
-            self.normal.append(float(contact.force[0]))
-            self.tangential.append(float(np.hypot(contact.force[1], contact.force[2])))
-            self.margin.append(contact.margin)
-            self.slip.append(float(np.hypot(contact.slip[0], contact.slip[1])))
-            self.gap.append(contact.gap)
-            self.mode.append(int(contact.mode))
-
-    def trim(self, samples: int) -> None:
-        """Drops what an interrupt left of later samples."""
-        count = sum(sample < samples for sample in self.sample)
-        for name in ("sample", "pair", "normal", "tangential", "margin", "slip", "gap", "mode"):
-            del getattr(self, name)[count:]
-
-    def column(self, name: str) -> Array:
-        """(m,) one of the lists as an array."""
-        return np.array(getattr(self, name), float)
 
 
 @dataclass(eq=False)
@@ -153,20 +107,19 @@ class Recording:
         return median_step(self.stages.sum(axis=1), self.taken)
 
     @property
+    def step_speed(self) -> float:
+        """Simulated over real time of the steps alone, by the median one."""
+        spent = 1e-6 * self.us_per_step
+        return self.trajectory.timestep / spent if spent > 0.0 else float("inf")
+
+    @property
     def speed(self) -> float:
-        """Simulated over real time, recording included."""
+        """Simulated over real time of the whole run, controller and recording included."""
         return float(self.time[-1] - self.time[0]) / max(self.elapsed, 1e-12)
 
     def sliding_speed(self) -> Array:
-        """(n,) fastest slip at a pressed contact [m/s]."""
-        return self.over_samples("slip", self.contacts.column("mode") != Mode.SEPARATE)
-
-    def over_samples(self, name: str, keep: NDArray[np.bool_]) -> Array:
-        """(n,) largest entry of a column of the contacts at each sample, 0 without contacts."""
-        out = np.zeros(len(self.time))
-        where = self.contacts.column("sample").astype(int)
-        np.maximum.at(out, where[keep], self.contacts.column(name)[keep])
-        return out
+        """(n,) fastest slip at a loaded contact [m/s]."""
+        return self.contacts.fastest_slip(len(self.time))
 
 
 def record(
@@ -326,7 +279,8 @@ class _Run:
         self.pivots[k] = figures.most_pivots
         self.stages[k] = list(figures.seconds.values())
         self.taken[k], self.clock[k] = figures.steps, self._spent
-        self.rung.append(figures.rungs)
+        free = {NO_CONTACT: figures.steps} if figures.most_contacts == 0 else figures.rungs
+        self.rung.append(free)
         self.states.add(data)
         self.steps += figures.steps
         self.done = k + 1

@@ -9,7 +9,7 @@
 mjviser, which are imported only there.
 """
 
-from stiction.view.contacts import Contacts
+from stiction.record.contacts import Contacts
 from stiction.view.live import Live
 from stiction.view.replay import Replay
 from stiction.view.session import Session

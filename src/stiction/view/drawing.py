@@ -15,9 +15,9 @@ from mjviser import ViserMujocoScene
 from numpy.typing import NDArray
 
 from stiction.errors import InvalidInput
-from stiction.view import marks
+from stiction.record import marks
+from stiction.record.contacts import Contacts
 from stiction.view.below import Below
-from stiction.view.contacts import Contacts
 from stiction.view.session import View
 from stiction.view.springs import Spring
 

@@ -14,10 +14,10 @@ from time import perf_counter
 from types import TracebackType
 from typing import Any
 
+from stiction.record.marks import Ruler
 from stiction.view import server as web
 from stiction.view.drawing import Drawing, Style
 from stiction.view.live import Live
-from stiction.view.marks import Ruler
 from stiction.view.pace import Pace
 from stiction.view.panel import Panel
 from stiction.view.place import arrange

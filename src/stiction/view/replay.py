@@ -13,11 +13,11 @@ import numpy as np
 
 from stiction.contact.models.registry import parse_contact
 from stiction.errors import InvalidInput, StictionError
+from stiction.record import contacts as shown
+from stiction.record.contacts import Contacts
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.record.trajectory import Trajectory
 from stiction.simulate.simulator import Simulator
-from stiction.view import contacts as shown
-from stiction.view.contacts import Contacts
 from stiction.view.session import Session, View
 
 
@@ -115,7 +115,7 @@ class Replay(Session):
         except StictionError as error:
             self.notice = f"No contacts at {self.time:.4g} s: {error}"
             return shown.none()
-        found = shown.from_report(report, self.model, self._scratch)
+        found = shown.as_arrays(report.contacts, self.model, self._scratch)
         worst = report.certificate.worst
         self._worst = max(self._worst, worst)
         self.history.add(self.time, found.fastest, 0.0, worst)

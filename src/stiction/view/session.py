@@ -13,7 +13,7 @@ from math import inf, isfinite
 import mujoco
 
 from stiction.errors import InvalidInput
-from stiction.view.contacts import Contacts
+from stiction.record.contacts import Contacts
 from stiction.view.history import History
 from stiction.view.springs import Spring
 

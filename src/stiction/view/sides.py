@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.models.registry import parse_contact
+from stiction.record import contacts as shown
 from stiction.record.comparison import NOSLIP, Load, tuned
+from stiction.record.contacts import Contacts
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.simulate.simulator import Equality, Simulator
-from stiction.view import contacts as shown
-from stiction.view.contacts import Contacts
 from stiction.view.session import View
 from stiction.view.springs import Spring, pull
 
@@ -112,7 +112,7 @@ class Ours(Side):
         self._report = self.simulator.step(self.data, count)
 
     def _find_contacts(self) -> Contacts:
-        return shown.from_report(self._report, self.model, self.data)
+        return shown.as_arrays(self._report.contacts, self.model, self.data)
 
     def worst(self) -> float:
         """Largest certificate since the last call."""
@@ -138,4 +138,4 @@ class Theirs(Side):
         mujoco.mj_step(self.model, self.data, count)
 
     def _find_contacts(self) -> Contacts:
-        return shown.from_mujoco(self.model, self.data)
+        return shown.as_arrays(shown.mujoco_contacts(self.model, self.data), self.model, self.data)

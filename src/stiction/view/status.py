@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from stiction.contact.certificate.modes import Mode
+from stiction.record.marks import COLOURS
 from stiction.record.words import length, number, speed
-from stiction.view.marks import COLOURS
 from stiction.view.pace import Pace
 from stiction.view.session import Session, View
 

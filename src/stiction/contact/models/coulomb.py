@@ -8,7 +8,7 @@ would project, then doubled as well, and both are repeated.
 The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
-    reduced      as above (of a polygon: the solver that was asked for)
+    reduced      as above, or the solver that was asked for
     interior     an interior point on sparse blocks, from nothing (of a polygon: at the end); not
      point       where it has no place for a row (`interior_point/solve.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
@@ -63,9 +63,9 @@ class Coulomb(LadderModel):
     """Coulomb's law with the coefficients of the problem.
 
     facets: None for the circular cone; d >= 3 for a polygon whose corners lie on the circle.
-    solver: which way the polygon's LCP is solved first: "reduced" and "structural" (Lloyd),
-        "standard" (Lemke on the assembled matrix), "search" (Yamane & Nakamura). All solve the
-        same problem; the others follow as rungs where one fails.
+    solver: which way the LCP of the polygon, or of those that stand for the cone, is solved first:
+        "reduced" and "structural" (Lloyd), "standard" (Lemke on the assembled matrix), "search"
+        (Yamane & Nakamura). All solve the same problem; the others follow where one fails.
 
     Torsional and rolling friction are box rows with a contact (`ContactProblem.box_contact`); their
     limits are intervals, whatever the facets.
@@ -115,12 +115,11 @@ class Coulomb(LadderModel):
     ) -> Iterator[Impulses | ContactSolution]:
         """The rungs of the module's head, each run when asked for."""
         options = Options(self.facets or 0)
-        others = [solver for solver in SOLVERS if solver != self.solver]
-        pivoting = ["search", "standard"]
-        order = (
-            ["interior point", *pivoting] if self.facets is None else [*others, "interior point"]
-        )
-        if problem.delassus is None and (self.facets is None or self.solver == "reduced"):
+        ways = [*SOLVERS, "interior point"]
+        if self.facets is None:
+            ways = ["reduced", "interior point", "search", "standard"]
+        order = [way for way in ways if way != self.solver]
+        if problem.delassus is None and self.solver == "reduced":
             first: Impulses | ContactSolution = self._first_rungs(problem, start)
             yield first
             scaled = ScaledProblem(problem)
@@ -129,8 +128,8 @@ class Coulomb(LadderModel):
             if start is not None:
                 guess = scaled.scale(start.normal, start.tangent, start.box)
                 yield from_attempt(scaled, TABLE["newton"](scaled, guess, options), "warm start")
-            name: str = "reduced" if self.facets is None else self.solver
-            first = from_attempt(scaled, TABLE[name](scaled, None, options), name)
+            attempt = TABLE[self.solver](scaled, None, options)
+            first = from_attempt(scaled, attempt, self.solver)
             yield first
         if first.status is Status.RAY and first.rungs[-1] == "reduced" and _hopeless(scaled.cones):
             return

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from stiction.contact.certificate.modes import Mode
-from stiction.view.contacts import Contacts
+from stiction.record.contacts import Contacts
 
 Array = NDArray[np.float64]
 

@@ -1,15 +1,17 @@
-"""Contacts as arrays for drawing, from a step of the simulator or from MuJoCo's own."""
+"""Contacts of a step as arrays, for drawing; and those of MuJoCo's own steps in the same form."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.names import body_of, name_of
 from stiction.contact.certificate.modes import Mode
-from stiction.simulate.report import Report
+from stiction.simulate.report import Contact
 
 Array = NDArray[np.float64]
 
@@ -57,9 +59,8 @@ def none() -> Contacts:
     )  # fmt: skip
 
 
-def from_report(report: Report, model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
-    """Contacts of the step that the report tells of; data as that step left it."""
-    listed = report.contacts
+def as_arrays(listed: Sequence[Contact], model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
+    """Contacts of a step, ours or MuJoCo's, for drawing; data as that step left it."""
     if not listed:
         return none()
     index = np.array([contact.index for contact in listed])
@@ -73,23 +74,39 @@ def from_report(report: Report, model: mujoco.MjModel, data: mujoco.MjData) -> C
     )
 
 
-def from_mujoco(model: mujoco.MjModel, data: mujoco.MjData) -> Contacts:
+def mujoco_contacts(model: mujoco.MjModel, data: mujoco.MjData) -> tuple[Contact, ...]:
     """Contacts of the last `mj_step` or `mj_forward`, at the state that it started from."""
     index = np.flatnonzero(data.contact.efc_address[: data.ncon] >= 0)
     if not len(index):
-        return none()
-    frame = _frames(model, data, index)
-    force, wrench = np.zeros((len(index), 3)), np.zeros(6)
-    for row, contact in enumerate(index):
-        mujoco.mj_contactForce(model, data, int(contact), wrench)
-        force[row] = wrench[:3]
-    position = data.contact.pos[index]
-    first, second = model.geom_bodyid[data.contact.geom[index]].T
+        return ()
+    position, geoms = data.contact.pos[index], data.contact.geom[index]
+    first, second = model.geom_bodyid[geoms].T
     velocity = _velocity(model, data, second, position) - _velocity(model, data, first, position)
-    slip = np.linalg.norm(np.einsum("nij,nj->ni", frame[:, 1:], velocity), axis=1)
-    mode = np.where(slip > CREEP, Mode.SLIDE, Mode.STICK)
-    mode = np.where(force[:, 0] > 0.0, mode, Mode.SEPARATE)
-    return Contacts(position, frame, force, data.contact.friction[index, :2], slip, mode)
+    frame = data.contact.frame[index].reshape(-1, 3, 3)
+    slip = np.einsum("nij,nj->ni", frame[:, 1:], velocity)
+    return tuple(
+        _from_mujoco(model, data, int(contact), slip[row]) for row, contact in enumerate(index)
+    )
+
+
+def _from_mujoco(model: mujoco.MjModel, data: mujoco.MjData, index: int, slip: Array) -> Contact:
+    wrench = np.zeros(6)
+    mujoco.mj_contactForce(model, data, index, wrench)
+    contact = data.contact[index]
+    mode = Mode.SLIDE if np.hypot(*slip) > CREEP else Mode.STICK
+    geoms = int(contact.geom[0]), int(contact.geom[1])
+    return Contact(
+        index,
+        (name_of(model, "geom", geoms[0]), name_of(model, "geom", geoms[1])),
+        (body_of(model, geoms[0]), body_of(model, geoms[1])),
+        mode if wrench[0] > 0.0 else Mode.SEPARATE,
+        wrench[:3],
+        wrench[3:],
+        float(contact.dist),
+        contact.friction[:2].copy() if contact.dim > 1 else np.zeros(2),
+        slip,
+        contact.pos.copy(),
+    )
 
 
 def _frames(model: mujoco.MjModel, data: mujoco.MjData, index: NDArray[np.int64]) -> Array:
