@@ -1,9 +1,10 @@
-"""`kernel`, `leaf` and `stage`, the one way to Numba."""
+"""`kernel`, `leaf`, `lean` and `lean_leaf`, the one way to Numba."""
 
+import functools
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -13,7 +14,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 KNOWN_NUMBA = ((0, 59), (0, 68))
 """First and last version of Numba, both included, whose dispatchers take a cache of ours as their
-`_cache` (numba/core/dispatcher.py, numba/core/caching.py). With any other, Numba's own is used."""
+`_cache` (numba/core/dispatcher.py, numba/core/caching.py) and whose libraries are linked as
+`linking.py` does it. With any other, Numba compiles and caches in its own way, and takes longer."""
+
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "nogil": True,
+    "fastmath": False,
+    "no_cfunc_wrapper": True,  # kernels call each other, Python calls through a way of its own
+}
+"""Of every kernel."""
 
 _config: Any = numba.config  # its settings are made at run time, unseen by type checkers
 _config_lock = threading.Lock()
@@ -45,22 +55,58 @@ def lean_leaf(function: F) -> F:
     return compiled(function, inlined=True, counted=False)
 
 
-def compiled(function: F, *, inlined: bool, counted: bool = True, entry: bool = False) -> F:
-    """`function` as the decorators have it; entry: with an entry point for C."""
-    # No entry point for C otherwise: kernels call each other, Python calls through its own.
-    options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": not entry}
+class Kernel:
+    """A compiled function: one form that kernels call, and one that Python calls, which is made
+    when it first does (`linking.py`)."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        from stiction.kernels.linking import CalleeCompiler
+
+        functools.update_wrapper(self, function)
+        self._options = options
+        self._callee: Any = numba.njit(function, pipeline_class=CalleeCompiler, **options)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._callee._numba_type_
+
+    @functools.cached_property
+    def entry(self) -> Any:
+        """Numba's dispatcher for calls from Python."""
+        return entry(self.__wrapped__, self._options)  # type: ignore[attr-defined]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """From Python."""
+        return self.entry(*arguments)
+
+
+def compiled(function: F, *, inlined: bool, counted: bool = True) -> F:
+    """`function` as the decorators have it."""
+    options = OPTIONS | {"forceinline": inlined}
     if not counted:
         options["_nrt"] = False
-    made: Any = numba.njit(nogil=True, fastmath=False, forceinline=inlined, **options)(function)
-    directory = cache_directory()
-    if made is function or directory is None:  # NUMBA_DISABLE_JIT gives the function back
-        return made
-    if _is_known(numba.__version__):
-        from stiction.kernels.cache import KernelCache  # what it imports, another Numba may lack
+    if _config.DISABLE_JIT or not _is_known(numba.__version__):
+        return cast("F", entry(function, options))
+    return cast("F", Kernel(function, options))
 
+
+def entry(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Numba's dispatcher of a function that Python or C calls, with its cache."""
+    if _config.DISABLE_JIT:
+        return function
+    directory = cache_directory()
+    if not _is_known(numba.__version__):
+        made: Any = numba.njit(function, **options)
+        if directory is not None:
+            _use_numbas_cache(made, directory)
+        return made
+    # What these import, another Numba may lack.
+    from stiction.kernels.cache import KernelCache
+    from stiction.kernels.linking import EntryCompiler
+
+    made = numba.njit(function, pipeline_class=EntryCompiler, **options)
+    if directory is not None:
         made._cache = KernelCache(function, directory)
-    else:
-        _use_numbas_cache(made, directory)
     return made
 
 

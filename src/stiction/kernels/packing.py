@@ -1,25 +1,34 @@
-"""Arrays handed to kernels by address: named tuples of arrays, packed into one list of numbers.
+"""Named tuples of arrays as kernels take them: one address instead of a hundred arrays.
 
-A kernel that takes a hundred arrays spends microseconds on unpacking them, and a `stage` takes
-numbers only. `pack` writes addresses and shapes of all arrays into one array of integers;
-the function that `unpacker` makes turns its address into the same named tuples of views, which no
-reference count is kept for. The arrays must outlive their use.
+Numba hands an array to a function as nine numbers, a tuple of arrays as that many for each, and
+compiles, and moves, all of them at every call. The tuples that `packed` decorates go as one number,
+the address of a list of their arrays' addresses and shapes (`pack`); a kernel that reads
+`tuple.field` makes the array there and then. No reference count is kept: the arrays must outlive
+their use, and tuple and list belong to whoever made them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
-from numba.np.numpy_support import carray
+from numba.core import cgutils
+from numba.core.datamodel import models
+from numba.core.pythonapi import NativeValue, unbox
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import intrinsic, lower_getattr_generic, register_model, typeof_impl
+from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
-Packed = NDArray[np.int64]
+Addresses = NDArray[np.int64]
+C = TypeVar("C", bound=type)
+
+SLOT = 8
+"""Bytes of an entry of a packed list."""
 
 
 @intrinsic
@@ -54,7 +63,7 @@ integer = _loader("integer", types.int64, ir.IntType(32))
 pointer = _loader("pointer", types.int64, ir.IntType(64))
 
 
-def pack(*tuples: Any) -> Packed:
+def pack(*tuples: Any) -> Addresses:
     """Addresses and shapes of the arrays of named tuples, nested ones included, in order."""
     numbers: list[int] = []
     for value in tuples:
@@ -66,29 +75,140 @@ def pack(*tuples: Any) -> Packed:
     return np.array(numbers, np.int64)
 
 
+class PackedType(types.Type):
+    """The type of a packed named tuple: `fields` are (name, type of its array)."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, Any], ...]) -> None:
+        self.fields = fields
+        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields)})")
+
+    def find(self, name: str) -> tuple[int, Any]:
+        """Slot and type of a field."""
+        at = 0
+        for field, kind in self.fields:
+            if field == name:
+                return at, kind
+            at += slots_of(kind)
+        raise AttributeError(name)
+
+
+def slots_of(kind: Any) -> int:
+    """Entries of a list that an array, or a packed tuple, takes."""
+    if isinstance(kind, PackedType):
+        return sum(slots_of(each) for _, each in kind.fields)
+    return 1 + int(kind.ndim)
+
+
+def packed(kind: C) -> C:
+    """Decorates a named tuple of arrays: kernels take it by address."""
+
+    def type_of(value: Any, _: Any) -> PackedType:
+        names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+        fields = zip(names, (numba.typeof(part) for part in value), strict=True)
+        return PackedType(f"{kind.__module__}.{kind.__qualname__}", tuple(fields))
+
+    typeof_impl.register(kind)(type_of)
+    return kind
+
+
+@register_model(PackedType)
+class _PackedModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, fe_type: Any) -> None:
+        super().__init__(manager, fe_type, ir.IntType(8 * SLOT))
+
+
+@infer_getattr
+class _PackedAttributes(AttributeTemplate):
+    key = PackedType
+
+    def generic_resolve(self, typ: Any, attr: str) -> Any:  # type: ignore[override]
+        return dict(typ.fields).get(attr)
+
+
+@lower_getattr_generic(PackedType)
+def _read_field(context: Any, builder: Any, typ: Any, value: Any, attr: str) -> Any:
+    """The array of a field."""
+    slot, kind = typ.find(attr)
+    word = ir.IntType(8 * SLOT)
+    if isinstance(kind, PackedType):
+        return builder.add(value, ir.Constant(word, SLOT * slot))
+    entries = builder.inttoptr(value, word.as_pointer())
+
+    def load(k: int) -> Any:
+        entry = builder.load(builder.gep(entries, [ir.Constant(word, slot + k)]))
+        # Nothing that a kernel writes changes the list: it need not be read twice.
+        entry.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return entry
+
+    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    shape = [load(1 + k) for k in range(kind.ndim)]
+    strides = [ir.Constant(word, itemsize)]
+    for size in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], size))
+    array = context.make_array(kind)(context, builder)
+    populate_array(
+        array,
+        data=builder.inttoptr(load(0), array.data.type),
+        shape=cgutils.pack_array(builder, shape, ty=word),
+        strides=cgutils.pack_array(builder, strides, ty=word),
+        itemsize=itemsize,
+        meminfo=None,
+    )
+    return array._getvalue()
+
+
+def _held(value: Any) -> tuple[int, Addresses]:
+    """Address of a packed tuple, and the list that must be kept meanwhile."""
+    addresses = pack(value)
+    return int(addresses.ctypes.data), addresses
+
+
+@unbox(PackedType)
+def _from_python(typ: Any, obj: Any, c: Any) -> NativeValue:
+    """Packs the tuple for the time of the call."""
+    packer = c.pyapi.unserialize(c.pyapi.serialize_object(_held))
+    held = c.pyapi.call_function_objargs(packer, (obj,))
+    c.pyapi.decref(packer)
+    failed = cgutils.is_null(c.builder, held)
+    address = cgutils.alloca_once_value(c.builder, ir.Constant(ir.IntType(8 * SLOT), 0))
+    with c.builder.if_then(c.builder.not_(failed)):
+        found = c.pyapi.long_as_longlong(c.pyapi.tuple_getitem(held, 0))
+        c.builder.store(found, address)
+
+    def release() -> None:
+        with c.builder.if_then(c.builder.not_(failed)):
+            c.pyapi.decref(held)
+
+    return NativeValue(c.builder.load(address), cleanup=release, is_error=failed)
+
+
+@intrinsic
+def _as_packed(typingctx: Any, address: Any, example: Any) -> Any:
+    """The packed tuple at an address; example: its type."""
+    kind: Any = example.instance_type
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return args[0]
+
+    return kind(types.int64, example), generate
+
+
 def unpacker(*examples: Any, after: tuple[Any, ...] = ()) -> Callable[..., Any]:
     """A function for kernels: the address of what `pack` made of such tuples, to the tuples.
 
     examples: tuples of the same types, with arrays of the same dimensions and kinds; after: those
     packed before them, which are passed over.
     """
-    names: dict[str, Any] = {"carray": carray, "as_pointer": as_pointer, "pointer": pointer}
+    names: dict[str, Any] = {"_as_packed": _as_packed}
     at = len(pack(*after))
-
-    def view(value: Any) -> str:
-        nonlocal at
-        if isinstance(value, tuple):
-            kind = type(value)
-            names[kind.__name__] = kind
-            return f"{kind.__name__}({', '.join(view(part) for part in value)})"
-        slots = [f"pointer(address + {8 * (at + k)})" for k in range(1 + value.ndim)]
-        at += 1 + value.ndim
-        names[f"kind_{value.dtype}"] = value.dtype.type
-        return f"carray(as_pointer({slots[0]}), ({', '.join(slots[1:])},), kind_{value.dtype})"
-
+    parts = []
+    for example in examples:
+        name = type(example).__name__
+        names[name] = numba.typeof(example)
+        parts.append(f"_as_packed(address + {SLOT * at}, {name})")
+        at += len(pack(example))
     # Written out as source: Numba has no loop over the fields of a tuple of different types.
-    parts = ", ".join(view(example) for example in examples)
-    source = f"def unpack(address):\n    return ({parts},)\n"
+    source = f"def unpack(address):\n    return ({', '.join(parts)},)\n"
     exec(compile(source, "<unpack>", "exec"), names)
     options: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
     return numba.njit(names["unpack"], **options)

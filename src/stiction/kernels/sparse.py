@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.packing import packed
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -34,6 +35,7 @@ BODY = 6
 """Rows of a free body's block, the commonest: products of such are unrolled."""
 
 
+@packed
 class BlockMatrix(NamedTuple):
     """n nodes; the graph and order of elimination, the blocks and their factors."""
 

@@ -4,7 +4,8 @@ Numba takes the machine code of every callee into its caller and optimizes all o
 that a loop on top of ten levels of calls has its innermost one compiled ten times. A stage is
 compiled once. Its callers know its name and signature alone, as they do of a function in a C
 library, and the address is put in when they are loaded: `prepare` must have run by then.
-A call costs some nanoseconds more; arguments are numbers only (arrays go by `packing`).
+A call costs some nanoseconds more; arguments are numbers only (arrays go by `packing`), and like
+a `lean` kernel it allocates nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numba
 from numba import types
 from numba.core import sigutils
 
-from stiction.kernels.compile import compiled
+from stiction.kernels.compile import OPTIONS, entry
 
 _stages: list[Stage] = []
 
@@ -26,7 +27,7 @@ class Stage:
     """One compiled function, and the `external` name that kernels call it by."""
 
     def __init__(self, function: Callable[..., Any], signature: str) -> None:
-        self._function: Any = compiled(function, inlined=False, entry=True)
+        self._function: Any = entry(function, OPTIONS | {"_nrt": False, "no_cfunc_wrapper": False})
         self._arguments, result = sigutils.normalize_signature(signature)
         self._symbol = f"{function.__module__}.{function.__name__}".replace(".", "_")
         self.external: Any = types.ExternalFunction(self._symbol, result(*self._arguments))

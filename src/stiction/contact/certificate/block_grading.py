@@ -34,8 +34,10 @@ from stiction.contact.problem.blocks import (
 )
 from stiction.contact.problem.scales import FLOOR, GROWTH
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.packing import packed
 
 
+@packed
 class GradingWorkspace(NamedTuple):
     """What grading works in."""
 

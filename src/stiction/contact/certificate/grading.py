@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stiction.contact.problem.arrays import Array, Arrays, Scales
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.dense import row_dot
+from stiction.kernels.packing import packed
 
 
 class Entry(IntEnum):
@@ -42,6 +43,7 @@ class Law(IntEnum):
     CONVEX = 4
 
 
+@packed
 class Table(NamedTuple):
     """A certificate in the making."""
 

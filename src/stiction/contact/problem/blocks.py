@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
+from stiction.kernels.packing import packed
 
 Indices = NDArray[np.int64]
 
@@ -72,6 +73,7 @@ HEADS = len(Head)
 DATA = len(Datum)
 
 
+@packed
 class Blocks(NamedTuple):
     """The rows of a problem, its mass, and its momentum; nv degrees of freedom, at most `cap`
     blocks."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.problem.islands import merge, root
 from stiction.kernels.compile import lean
+from stiction.kernels.packing import packed
 from stiction.kernels.sparse import BlockMatrix, connect, find_block, order_nodes, words
 
 Indices = NDArray[np.int64]
@@ -54,6 +55,7 @@ class Size(IntEnum):
     """1 if the order is that of the couplings `known`."""
 
 
+@packed
 class Graph(NamedTuple):
     """n nodes, at most `cap` blocks."""
 

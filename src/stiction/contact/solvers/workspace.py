@@ -17,7 +17,7 @@ from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.columns import COLUMNS
 from stiction.kernels import sparse
-from stiction.kernels.packing import pack, unpacker
+from stiction.kernels.packing import pack, packed, unpacker
 
 Indices = NDArray[np.int64]
 
@@ -67,6 +67,7 @@ class Rung(IntEnum):
     INTERIOR_POINT = 3
 
 
+@packed
 class System(NamedTuple):
     """The linear system of an island (`system.py`)."""
 
@@ -78,6 +79,7 @@ class System(NamedTuple):
     scratch: Array  # (ROWS, nv) rows of D A of one block
 
 
+@packed
 class NewtonWorkspace(NamedTuple):
     """Newton's method (`proximal.py`), and where answers are."""
 
@@ -93,6 +95,7 @@ class NewtonWorkspace(NamedTuple):
     v: Array  # (nv,)
 
 
+@packed
 class InteriorWorkspace(NamedTuple):
     """The interior point (`interior_point/`)."""
 
@@ -107,6 +110,7 @@ class InteriorWorkspace(NamedTuple):
     best_v: Array  # (nv,)
 
 
+@packed
 class Request(NamedTuple):
     """What is asked, and what came of it."""
 

@@ -20,7 +20,7 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate import block_grading
 from stiction.contact.problem.arrays import Array
 from stiction.contact.solvers.workspace import Room, SolverWorkspace
-from stiction.kernels.packing import pack, unpacker
+from stiction.kernels.packing import pack, packed, unpacker
 
 Indices = NDArray[np.int64]
 
@@ -129,6 +129,7 @@ class Stage(IntEnum):
     """Forces and sensors written, overlap pushed out, state integrated."""
 
 
+@packed
 class Step(NamedTuple):
     """What one step needs beside its problem."""
 

@@ -1,0 +1,113 @@
+"""How kernels that call each other are compiled: each to the compiler's intermediate code, and to
+machine code once, with whoever Python or C calls.
+
+Numba optimizes every function, generates its machine code, takes the optimized callees into their
+callers and does it all again there, at each level; of three hundred functions a dozen are ever
+called from outside. Here a callee (`CalleeCompiler`) stops at its intermediate code, and an entry
+(`EntryCompiler`) links what it reaches, optimizes it as a whole and generates its machine code.
+
+This rests on Numba's compiler pipeline, which users may replace, and on its code libraries, which
+are its own (numba/core/codegen.py, numba/core/typed_passes.py): `compile.py` checks the version.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import funcdesc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_machinery import register_pass
+from numba.core.typed_passes import NativeLowering
+
+
+class CalleeLibrary(JITCodeLibrary):
+    """Intermediate code of one function; of its callees the declarations only."""
+
+    def finalize(self) -> None:
+        """Nothing is linked here: the entry does it."""
+        self._raise_if_finalized()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class EntryLibrary(JITCodeLibrary):
+    """Machine code of a function and of all that it calls."""
+
+    def add_linking_library(self, library: Any) -> None:
+        """The library, and those that callees among them have left to link."""
+        super().add_linking_library(library)
+        if isinstance(library, CalleeLibrary):
+            for beyond in library._linking_libraries:
+                if beyond not in self._linking_libraries:
+                    self.add_linking_library(beyond)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class CalleeLowering(NativeLowering):
+    """To intermediate code, and known to the functions that call it."""
+
+    _name = "stiction_callee_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """As Numba's own, without wrappers and without machine code."""
+        context, flags = state.targetctx, state.flags
+        library = state.library = CalleeLibrary(context.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        description = funcdesc.PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir, state.typemap, state.return_type, state.calltypes,
+            mangler=context.mangler, inline=flags.forceinline, noalias=flags.noalias,
+            abi_tags=[flags.get_mangle_string()],
+        )  # fmt: skip
+        with context.push_code_library(library):
+            lower = self.lowering_class(
+                context, library, description, state.func_ir, metadata=state.metadata
+            )
+            lower.lower()
+        # Numba finds the code by a built-in function of its own, which nobody calls.
+        unique: list[Any] = []
+        key = unique.append
+        context.insert_user_function(key, description, [library])
+        state["cr"] = _LowerResult(description, lower.call_helper, cfunc=key, env=lower.env)
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class EntryLowering(NativeLowering):
+    """To machine code, with everything that is called."""
+
+    _name = "stiction_entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """As Numba's own, into a library that links callees of callees."""
+        codegen = state.targetctx.codegen()
+        state.library = EntryLibrary(codegen, state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[Any]:
+    """Numba's pipeline with another way of lowering."""
+    manager = DefaultPassBuilder.define_nopython_pipeline(state)
+    manager.passes = [
+        (lowering, text) if each is NativeLowering else (each, text)
+        for each, text in manager.passes
+    ]
+    manager.finalize()
+    return [manager]
+
+
+class CalleeCompiler(CompilerBase):
+    """For functions as other functions call them."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba asks for it."""
+        return _pipelines(self.state, CalleeLowering)
+
+
+class EntryCompiler(CompilerBase):
+    """For functions as Python or C calls them."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba asks for it."""
+        return _pipelines(self.state, EntryLowering)
