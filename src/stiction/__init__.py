@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stiction.contact import certify as certify
     from stiction.contact import register as register
     from stiction.errors import InvalidInput as InvalidInput
+    from stiction.errors import OverlapWarning as OverlapWarning
     from stiction.errors import SolveFailed as SolveFailed
     from stiction.errors import StictionError as StictionError
     from stiction.simulate import EventDriven as EventDriven
@@ -59,7 +60,7 @@ _HOMES = {
         "certify",
         "register",
     ),
-    "stiction.errors": ("InvalidInput", "SolveFailed", "StictionError"),
+    "stiction.errors": ("InvalidInput", "OverlapWarning", "SolveFailed", "StictionError"),
     "stiction.simulate": (
         "EventDriven",
         "Report",

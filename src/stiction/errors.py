@@ -1,4 +1,4 @@
-"""What stiction raises. All of it is a `StictionError`.
+"""What stiction raises. All of it is a `StictionError`; `OverlapWarning` is the one warning.
 
 A solver that stops short raises nothing: it returns its `Status`. Exceptions are for
 input that cannot be a problem, and for a simulation that cannot go on.
@@ -50,6 +50,10 @@ class InvalidInput(StictionError, ValueError):
         if self.shape is not None:
             where += f" (shape {tuple(self.shape)})"
         return f"{where}: {self.reason}"
+
+
+class OverlapWarning(UserWarning):
+    """A simulation starts with bodies deep within each other."""
 
 
 class SolveFailed(StictionError, RuntimeError):

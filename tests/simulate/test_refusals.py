@@ -119,10 +119,34 @@ def test_flexible_bodies_are_refused_by_name():
         stiction.Simulator(model)
 
 
-def test_moving_surfaces_are_refused_by_name():
+@pytest.mark.parametrize(
+    "options", [{"stepper": stiction.EventDriven()}, {"delassus": "assembly"}], ids=str
+)
+def test_moving_surfaces_are_refused_by_name_where_they_are_unknown(options):
     model, _ = load(BOX.replace('name="floor"', 'name="floor" surfacevel="1 0 0 0 0 0"'))
     with pytest.raises(InvalidInput, match="geom 'floor'"):
-        stiction.Simulator(model)
+        stiction.Simulator(model, **options)
+
+
+@pytest.mark.parametrize(
+    ("restitution", "options"),
+    [
+        (-0.1, {}),
+        (1.1, {}),
+        (float("nan"), {}),
+        ("much", {}),
+        ([0.5, 0.5, 0.5], {}),
+        ([0.5, 2.0], {}),
+        (0.5, {"stepper": stiction.EventDriven()}),
+        (0.5, {"delassus": "assembly"}),
+        (0.5, {"contact": stiction.Baraff()}),
+    ],
+    ids=str,
+)
+def test_restitution_that_cannot_be_is_refused_by_name(restitution, options):
+    model, _ = load(BOX)
+    with pytest.raises(InvalidInput, match="restitution"):
+        stiction.Simulator(model, restitution=restitution, **options)
 
 
 def test_a_full_arena_is_an_error_and_no_contact_is_dropped(tmp_path, monkeypatch):

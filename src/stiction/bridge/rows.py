@@ -19,7 +19,16 @@ from enum import IntEnum
 import mujoco
 import numpy as np
 
-from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
+from stiction.bridge.layout import (
+    flags,
+    integer,
+    integers,
+    number,
+    numbers,
+    offset,
+    pointer,
+    size_of,
+)
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.kernels.compile import kernel, leaf
 
@@ -30,7 +39,11 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _RBOUND = offset("mjModel", "ngeom"), offset("mjModel", "geom_rbound")
+_NGEOM, _RBOUND, _SURFACE = (
+    offset("mjModel", name) for name in ("ngeom", "geom_rbound", "geom_surfacevel")
+)
+_MOVES = offset("mjModel", "flg_surfacevel")
+_GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
 _NCON, _NEFC, _NE, _NF, _NL, _CONTACT = (
     offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl", "contact")
 )
@@ -53,6 +66,11 @@ ALIKE = 1.5e-4
 """Difference of two gaps of one pair that is none, over the radius of its smaller geom. What the
 collision detector rounds decides nothing then: whether a face's four corners meet the ground in one
 step or in two. Ten times less, or more, and steps of piles need more attempts."""
+
+DEEP = 0.1
+"""Overlap beyond which a contact has no friction, over the radius of its smaller geom. Steps leave
+no such overlap: a model was set up with it. Its normals may contradict each other, and friction
+under the loads between them would hold the bodies within each other for ever."""
 
 
 class Key(IntEnum):
@@ -216,8 +234,40 @@ def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
                 b.value[entry + 5 * width + k] *= ratio
 
 
+@leaf
+def _smaller_radius(rbound, first, second):
+    """Radius of the smaller of two geoms [m]; a plane has none."""
+    small, large = rbound[first], rbound[second]
+    if small <= 0.0 or (large > 0.0 and large < small):
+        small = large
+    return small
+
+
+@leaf
+def _add_surface(m, d, geom, sign, position, frame, out):
+    """out (3,) += sign times the velocity of the geom's moving surface, in its own body, along the
+    tangents of a contact and about its normal. MuJoCo has these numbers in its contacts, for the
+    frames that its own collision detection gave them."""
+    given = numbers(pointer(m + _SURFACE) + 48 * geom, 6)
+    centre = numbers(pointer(d + _GEOM_POS) + 24 * geom, 3)
+    turn = numbers(pointer(d + _GEOM_MAT) + 72 * geom, 9)
+    v, w = np.zeros(3), np.zeros(3)
+    for k in range(3):
+        for c in range(3):
+            v[k] += turn[3 * k + c] * given[c]
+            w[k] += turn[3 * k + c] * given[3 + c]
+    x, y, z = position[0] - centre[0], position[1] - centre[1], position[2] - centre[2]
+    v[0] += w[1] * z - w[2] * y
+    v[1] += w[2] * x - w[0] * z
+    v[2] += w[0] * y - w[1] * x
+    for k in range(3):
+        out[0] += sign * v[k] * frame[3 + k]
+        out[1] += sign * v[k] * frame[6 + k]
+        out[2] += sign * w[k] * frame[k]
+
+
 @kernel
-def _read_contacts(m, d, b: Blocks, viscosity, near, key, place, count, columns, values):
+def _read_contacts(m, d, b: Blocks, viscosity, near, deep, key, place, count, columns, values):
     """Blocks of contacts, after the first `count`; how many there are then."""
     nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
     dt = number(m + _TIMESTEP)
@@ -225,6 +275,8 @@ def _read_contacts(m, d, b: Blocks, viscosity, near, key, place, count, columns,
     total = adr[nefc - 1] + nnz[nefc - 1]
     column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
     pyramidal = integer(m + _CONE) == PYRAMIDAL
+    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
+    moves = flags(m + _MOVES, 1)[0] != 0
     contacts = pointer(d + _CONTACT)
     for c in range(ncon):
         contact = contacts + c * _CONTACT_SIZE
@@ -248,6 +300,14 @@ def _read_contacts(m, d, b: Blocks, viscosity, near, key, place, count, columns,
         place[count, Place.GAP] = gap
         b.data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
+        if gap < 0.0 and gap < -deep * _smaller_radius(rbound, geoms[0], geoms[1]):
+            for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
+                b.data[count, k] = 0.0
+        if moves and dim > 1:
+            surface, frame = b.data[count, Datum.SURFACE :], numbers(contact + _FRAME, 9)
+            _add_surface(m, d, geoms[0], -1.0, position, frame, surface)
+            _add_surface(m, d, geoms[1], 1.0, position, frame, surface)
+            surface[1] *= place[count, Place.RATIO]
         for k in range(3):
             place[count, Place.X + k] = position[k]
         key[count, Key.FIRST] = geoms[0]
@@ -271,10 +331,7 @@ def merge_gaps(m, b: Blocks, begin, count, key):
         while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
             end += 1
         if end - i > 1 and key[i, Key.INDEX] >= 0:
-            small, large = rbound[key[i, 0]], rbound[key[i, 1]]
-            if small <= 0.0 or (large > 0.0 and large < small):
-                small = large
-            alike = ALIKE * small / dt
+            alike = ALIKE * _smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
             # The largest bound is the smallest gap; those below it by little take it over, then
             # the largest of what is left, and so on.
             limit = np.inf
@@ -293,15 +350,16 @@ def merge_gaps(m, b: Blocks, begin, count, key):
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, key, place):
+def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, deep, key, place):
     """Fills the blocks and what identifies them; returns how many.
 
-    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`.
+    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`;
+    deep: `DEEP`, or infinite.
     """
     if integer(d + _NEFC) == 0:
         return 0
     begin, columns, values = _read_single_rows(m, d, b, rigid, touch, key, place)
-    count = _read_contacts(m, d, b, viscosity, near, key, place, begin, columns, values)
+    count = _read_contacts(m, d, b, viscosity, near, deep, key, place, begin, columns, values)
     merge_gaps(m, b, begin, count, key)
     return count
 

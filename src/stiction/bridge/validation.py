@@ -51,16 +51,19 @@ def _check_supported(model: mujoco.MjModel) -> None:
         )
     if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_IPC:
         raise InvalidInput("model.opt", "enables ipc, which is for flexible bodies: disable it")
-    if model.flg_surfacevel:
-        moving = np.flatnonzero(np.abs(model.geom_surfacevel).reshape(model.ngeom, -1).any(axis=1))
-        what = name_of(model, "geom", int(moving[0])) if len(moving) else "a contact"
-        raise InvalidInput(
-            "model.geom_surfacevel", f"is set on {what}: moving surfaces are not supported"
-        )
     if model.nhistory:
         raise InvalidInput(
             "model", "has actuators or sensors with delays (history): these are not supported"
         )
+
+
+def check_still_surfaces(model: mujoco.MjModel, who: str) -> None:
+    """Raises InvalidInput if a surface moves (conveyors), of which `who` knows nothing."""
+    if model.flg_surfacevel:
+        moving = np.flatnonzero(model.geom_surfacevel.any(axis=1))
+        what = name_of(model, "geom", int(moving[0])) if len(moving) else "a contact"
+        reason = f"is set on {what}: {who} has no moving surfaces; TimeStepping() has"
+        raise InvalidInput("model.geom_surfacevel", reason)
 
 
 def _finite(name: str, values: Array) -> None:

@@ -34,6 +34,9 @@ def write_report(recording: Recording, path: str | PathLike[str]) -> Path:
     if recording.interrupted or recording.failure:
         end = f"Ended at {recording.time[-1]:.4g} s, {recording.asked:g} s were asked for."
         warning = f"{end} {recording.failure or 'Stopped by Ctrl-C.'}"
+    if recording.start_overlap:
+        said = recording.start_overlap
+        warning = f"{said[0].upper()}{said[1:]}. {warning}".strip()
     return write_page(
         path,
         "run.html",

@@ -81,6 +81,8 @@ class Recording:
     """Whether Ctrl-C ended it."""
     failure: str
     """What ended it early, or empty."""
+    start_overlap: str = ""
+    """Which bodies it started with deep within each other; empty for none."""
 
     @property
     def time(self) -> Array:
@@ -186,6 +188,7 @@ def record(
         seconds,
         run.interrupted,
         run.failure,
+        simulator.start_overlap,
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.names import body_of, name_of
+from stiction.bridge.rows import DEEP
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Law, Table
 from stiction.contact.certificate.modes import Mode
@@ -119,6 +120,19 @@ class Report:
     def overlap(self) -> float:
         """Deepest overlap of a contact or limit before the step [m, rad]; zero if none."""
         return max(0.0, -float(self._figure[Figure.GAP]))
+
+    @cached_property
+    def deep_contacts(self) -> tuple[Contact, ...]:
+        """Contacts whose geoms overlapped by more than a tenth of the smaller one's radius before
+        the step, deepest first: they have no friction. A model was set up so."""
+        radius = self._model.geom_rbound
+        deep = []
+        for line in self._record:
+            if line[Record.INDEX] >= 0 and line[Record.GAP] < 0.0:
+                sizes = radius[[int(line[Record.FIRST]), int(line[Record.SECOND])]]
+                if -line[Record.GAP] > DEEP * sizes[sizes > 0.0].min(initial=np.inf):
+                    deep.append(self._contact(line))
+        return tuple(sorted(deep, key=lambda contact: contact.gap))
 
     @cached_property
     def certificate(self) -> Certificate:

@@ -27,7 +27,7 @@ from stiction.bridge.guard import Guard
 from stiction.bridge.library import has_callbacks
 from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
-from stiction.bridge.rows import Key
+from stiction.bridge.rows import DEEP, Key
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Law, Table
 from stiction.contact.certificate.solution import ContactSolution
@@ -45,6 +45,7 @@ from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 from stiction.simulate.options import is_flag, is_number, is_whole
+from stiction.simulate.overlap import warn_of_overlap
 from stiction.simulate.report import BEST, BUDGET, FRICTIONLESS, Report, Statistics, by_stage
 from stiction.simulate.steppers import TimeStepping
 from stiction.simulate.time_stepping.assembled import Assembled
@@ -56,6 +57,7 @@ from stiction.simulate.time_stepping.climb import (
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.loop import run
+from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Total, Workspace
 from stiction.status import Status
 from stiction.terrain.meetings import Ground
@@ -122,6 +124,8 @@ class Simulator:
                 the best so far is taken if it passes `tolerance`, flagged in the report, else
                 `on_failure` decides. None: bounded by the attempts' own limits
     failures    directory into which the problem of a failed solve is saved
+    restitution e in [0, 1], Newton's, of all contacts that close faster than free fall makes them
+                in two steps; or (ngeom,) one for each geom, of which a contact has the larger
 
     One simulator serves one thread at a time; make one for each.
     """
@@ -139,6 +143,7 @@ class Simulator:
         tolerance: float = 1e-6,
         budget: float | None = None,
         failures: str | Path | None = None,
+        restitution: float | Array = 0.0,
     ) -> None:
         self.contact = Coulomb() if contact is None else contact
         self.stepper: TimeStepping | EventDriven = TimeStepping() if stepper is None else stepper
@@ -172,9 +177,20 @@ class Simulator:
         self.failures = None if failures is None else Path(failures)
         self._lock, self._stepping, self._stale = threading.RLock(), False, False
         self._guard, self._chunk = Guard(), 1
+        self.start_overlap = ""
+        """Which bodies the last new data started with deep within each other; empty for none."""
         _all.add(self)
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
         self._own = OwnModel(model)
+        self.restitution = check_restitution(model, restitution)
+        if self.restitution.any() and not self._bounces:
+            raise InvalidInput(
+                "restitution",
+                "is for TimeStepping() and contact models whose steps are compiled, such as "
+                "Coulomb(); EventDriven() has a restitution of its own",
+            )
+        if delassus == "assembly":
+            validation.check_still_surfaces(model, "delassus='assembly'")
         self._survey_ground()
         self._work = Workspace(model)
         prepare()
@@ -225,12 +241,19 @@ class Simulator:
         if isinstance(self.stepper, TimeStepping):
             self._ground = Ground(self._own.model, LEVEL * self._own.size).features
 
+    @property
+    def _bounces(self) -> bool:
+        """Whether steps can have impacts that bounce."""
+        compiled = None if self.delassus == "assembly" else self.contact.compiled
+        in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
+        return in_loop and isinstance(self.stepper, TimeStepping)
+
     def _configure(self) -> None:
         own, opt = self._own.model, self._own.model.opt
         compiled = None if self.delassus == "assembly" else self.contact.compiled
         self._compiled = compiled
         in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
-        size = self._own.size
+        size, pushed_out = self._own.size, getattr(self.stepper, "push_out", True)
         if self._ground is not None:
             opt.ccd_tolerance = min(opt.ccd_tolerance, PRECISE)
         near = SLACK * size
@@ -252,11 +275,14 @@ class Simulator:
             SLACK * size,
             near,
             self.contact.sustained.kind is Kind.HOLD,
-            SLACK * size if getattr(self.stepper, "push_out", True) else np.inf,
+            SLACK * size if pushed_out else np.inf,
             SHALLOW * size,
+            DEEP if pushed_out else np.inf,
             np.int64(len(ATTEMPTS)),
             np.int64(0 if self.budget is None else max(1, self.budget * ticks_per_second())),
+            bounce_speed(opt) if self.restitution.any() else np.inf,
         )
+        self._work.step.restitution[:] = self.restitution
         self._work.step.counts[Count.SEEN] = 0
 
     def __call__(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -274,7 +300,8 @@ class Simulator:
         """
         if not (is_whole(nstep) and 1 <= nstep <= MOST_STEPS):
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 to 2**63 - 1")
-        if data is None or data is not self._known():
+        new = data is None or data is not self._known()
+        if new:
             validation.check_data(self._own.model, data)
             self._known = weakref.ref(data)
         with self._lock:
@@ -282,7 +309,12 @@ class Simulator:
                 raise StictionError("step was called by a callback of this simulator's own step")
             self._stepping = True
             try:
-                return self._take_all(data, int(nstep))
+                if new:  # by itself, to see how its bodies lie
+                    report = self._take_all(data, 1)
+                    self.start_overlap = warn_of_overlap(report)
+                    if nstep == 1:
+                        return report
+                return self._take_all(data, int(nstep) - new)
             finally:
                 self._stepping = False
 
@@ -446,7 +478,7 @@ class Simulator:
         if not worst <= self.tolerance and own < worst:
             return None, flag
         put_solution(work.blocks, count, solution, work.newton.f)
-        work.newton.v[:] = solution.velocity
+        work.newton.v[:] = solution.velocity[: len(work.newton.v)]
         work.step.figure[Figure.WORST] = solution.certificate.worst
         work.step.counts[Count.ITERATIONS] = solution.pivots
         work.step.counts[Count.ATTEMPTS] = 1

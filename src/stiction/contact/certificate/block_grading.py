@@ -80,6 +80,8 @@ def _spread_row(b: Blocks, i, r, grading: GradingWorkspace):
             speed = max(bound, 0.0)
         elif kind == Kind.HOLD:
             speed = abs(bound)
+    elif r < 4:
+        speed = abs(b.data[i, Datum.SURFACE + r - 1])
     for k in range(width):
         speed = max(speed, abs(value[a0 + k]) * sigma[column[c0 + k]])
     if speed <= passed[i, r]:
@@ -144,7 +146,7 @@ def _speed(b: Blocks, i, r, sigma):
     head, column, value = b.head, b.column, b.value
     width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
     a0 = head[i, Head.VALUE] + r * width
-    total = 0.0
+    total = abs(b.data[i, Datum.SURFACE + r - 1]) if 0 < r < 4 else 0.0
     for k in range(width):
         total += abs(value[a0 + k]) * sigma[column[c0 + k]]
     return total

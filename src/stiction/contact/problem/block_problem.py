@@ -41,14 +41,44 @@ class Impulses(Protocol):
 
 def to_problem(b: Blocks, count: int, dt: float) -> ContactProblem:
     """The problem of the first `count` blocks, with dense rows; soft ones are folded into mass and
-    force."""
-    return ContactProblem(
-        mass=dense_mass(b, count),
-        velocity=b.velocity,
-        force=folded_push(b, count) / dt,
-        dt=dt,
+    force. Where surfaces move there is one degree of freedom more, the last: all belts run at its
+    speed, which a joint keeps at 1."""
+    posed = {
+        "mass": dense_mass(b, count),
+        "velocity": b.velocity,
+        "force": folded_push(b, count) / dt,
         **dense_rows(b, count, dt),
-    )
+    }
+    surface = b.data[:count, Datum.SURFACE : Datum.SURFACE_SPIN + 1]
+    return ContactProblem(dt=dt, **(_with_belts(b, surface, posed) if surface.any() else posed))
+
+
+def _with_belts(b: Blocks, surface: Array, posed: dict[str, Any]) -> dict[str, Any]:
+    """The arrays with the degree of freedom that moves surfaces; surface (count, 3)."""
+    head, nv = b.head[: len(surface)], len(b.first)
+
+    def widen(rows: Array) -> Array:
+        return np.concatenate([rows, np.zeros((*rows.shape[:-1], 1))], axis=-1)
+
+    posed = {
+        name: widen(array) if name in ("normal", "tangent", "joint", "box") else array
+        for name, array in posed.items()
+    }
+    posed["tangent"][:, :, nv] = surface[head[:, Head.KIND] == Kind.CONTACT, :2]
+    for row, (i, r) in zip(posed["box"], box_rows(head), strict=True):
+        row[nv] = surface[i, 2] if r == 3 else 0.0
+    mass = np.zeros((nv + 1, nv + 1))
+    mass[:nv, :nv], mass[nv, nv] = posed["mass"], posed["mass"].diagonal().max()
+    drive = np.zeros((1, nv + 1))
+    drive[0, nv] = 1.0
+    return {
+        **posed,
+        "mass": mass,
+        "velocity": np.append(posed["velocity"], 1.0),
+        "force": np.append(posed["force"], 0.0),
+        "joint": np.vstack([posed["joint"], drive]),
+        "joint_target": np.append(posed["joint_target"], 1.0),
+    }
 
 
 def cut_out(b: Blocks, members: Indices, dofs: Indices) -> Blocks:
@@ -154,7 +184,8 @@ def put_solution(b: Blocks, count: int, solution: Impulses, f: Array) -> None:
     contacts = head[:, Head.KIND] == Kind.CONTACT
     f[:count][contacts, 0] = solution.normal
     f[:count][contacts, 1:3] = solution.tangent
-    f[:count][head[:, Head.KIND] == Kind.HOLD, 0] = solution.joint
+    held = np.flatnonzero(head[:, Head.KIND] == Kind.HOLD)
+    f[held, 0] = solution.joint[: len(held)]  # one more where surfaces move
     for (i, r), impulse in zip(box_rows(head), solution.box, strict=True):
         f[i, r] = impulse
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
 Indices = NDArray[np.int64]
@@ -67,6 +67,11 @@ class Datum(IntEnum):
     """h mu_v of rows 1 and 2 [N s^2/m], for viscous friction; SOFT: impulse per speed."""
     LIMIT = 5
     """BOX: largest impulse."""
+    SURFACE = 6
+    """CONTACT: this and the next two: velocity of the second surface over the first while the
+    bodies themselves stand still, along rows 1, 2 [m/s] and 3 [rad/s] (conveyors)."""
+    SURFACE_2 = 7
+    SURFACE_SPIN = 8
 
 
 HEADS = len(Head)
@@ -89,10 +94,19 @@ class Blocks(NamedTuple):
     push: Array  # (nv,) impulse of the applied forces, h f
 
 
+@lean_leaf
+def from_targets(b: Blocks, i, u):
+    """u, speeds of block i along its rows, become speeds less its bound, over moving surfaces."""
+    data, rows = b.data, b.head[i, Head.ROWS]
+    u[i, 0] -= data[i, Datum.BOUND]
+    for r in range(1, min(rows, 4)):
+        u[i, r] += data[i, Datum.SURFACE + r - 1]
+
+
 @lean
 def row_velocities(b: Blocks, count, v, u):
-    """u (count, ROWS) := speed along each row less its bound."""
-    head, data, column, value = b.head, b.data, b.column, b.value
+    """u (count, ROWS) := speed along each row less its bound, over moving surfaces."""
+    head, column, value = b.head, b.column, b.value
     for i in range(count):
         width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
         for r in range(head[i, Head.ROWS]):
@@ -101,7 +115,7 @@ def row_velocities(b: Blocks, count, v, u):
             for k in range(width):
                 total += value[a0 + k] * v[column[c0 + k]]
             u[i, r] = total
-        u[i, 0] -= data[i, Datum.BOUND]
+        from_targets(b, i, u)
 
 
 @lean

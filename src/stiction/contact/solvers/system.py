@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head
+from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece
 from stiction.contact.solvers.workspace import System
 from stiction.kernels import sparse
@@ -42,10 +42,11 @@ def changes(b: Blocks, g: Graph, k, x, out):
 
 @lean
 def speeds(b: Blocks, g: Graph, k, v, u):
-    """u := speed along each row of island k at the velocity v, less its bound."""
+    """u := speed along each row of island k at the velocity v, less its bound, over moving
+    surfaces."""
     changes(b, g, k, v, u)
     for at in range(g.members[k], g.members[k + 1]):
-        u[g.member[at], 0] -= b.data[g.member[at], Datum.BOUND]
+        from_targets(b, g.member[at], u)
 
 
 @lean

@@ -138,6 +138,7 @@ class EventEngine:
         self._configure()
 
     def _configure(self) -> None:
+        validation.check_still_surfaces(self._own.model, "EventDriven()")
         if self._own.has_adhesion:
             raise InvalidInput(
                 "model",

@@ -19,7 +19,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.workspace import Outcome, Setting
-from stiction.simulate.time_stepping.loop import grade_step
+from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
 
@@ -63,7 +63,7 @@ def climb_islands(
         before = f[members].copy(), v[dofs].copy()
         impulses = np.zeros((len(members), ROWS))
         put_solution(part, len(members), solution, impulses)
-        f[members], v[dofs] = impulses, solution.velocity
+        f[members], v[dofs] = impulses, solution.velocity[: len(dofs)]
         found = float(grade_step(work.address, RESIDUAL))
         if found < worst:
             worst, rungs = found, solution.rungs

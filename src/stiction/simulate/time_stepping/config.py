@@ -54,7 +54,11 @@ class Config(NamedTuple):
     """Overlap that is left alone [m]."""
     shallow: float
     """Overlap that one step pushes out whole [m]."""
+    deep: float
+    """Overlap in which there is no friction, over the radius of the smaller geom."""
     attempts: np.int64
     """Of the interior point, at most."""
     budget: np.int64
     """Ticks that a step's solve may take before no further attempt is begun."""
+    bounce: float
+    """Closing speed above which contacts bounce [m/s]; infinite where none does."""

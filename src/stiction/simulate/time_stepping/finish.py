@@ -7,7 +7,7 @@ import numpy as np
 from stiction.bridge import library as mj
 from stiction.bridge.forces import exclude_idle, show_limits, write_forces
 from stiction.bridge.layout import number, numbers, offset, pointer
-from stiction.bridge.rows import Key, Place
+from stiction.bridge.rows import Place
 from stiction.contact.certificate.block_grading import GradingWorkspace, read_modes
 from stiction.contact.problem.blocks import (
     ROWS,
@@ -22,6 +22,7 @@ from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
 from stiction.kernels.compile import lean
 from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -32,8 +33,13 @@ _QPOS, _QVEL, _QACC, _CONSTRAINT = (
 CAUTIOUS = 0.2
 """Share of a deep overlap that one step takes back."""
 
-PUSHED_OUT = 1e-8
-"""Residual of the overlap's problem below which its answer is taken as it is."""
+JAMMED = 1e-3
+"""Residual of the overlap's problem above which it has no answer: no motion takes all of the
+overlap back."""
+
+TURN = 0.2
+"""Farthest that taking overlap back moves a joint in a step, if the overlap itself is not deeper
+[rad, m]."""
 
 
 @lean
@@ -80,6 +86,11 @@ def write_step(
         energy += 0.5 * impulse[j] * (step.v_plus[j] + request.v_free[j])
     step.figure[Figure.ENERGY] = energy
     add_impulses(b, 0, soft, newton.f, impulse)
+    if config.bounce < np.inf:
+        add_impulses(b, 0, count, step.impact, impulse)
+        for i in range(count):
+            for r in range(ROWS):
+                newton.f[i, r] += step.impact[i, r]
     for j in range(nv):
         constraint[j] = impulse[j] / dt
     write_forces(m, d, b, count, newton.f, step.key, step.place)
@@ -154,30 +165,42 @@ def pose_overlap(
 
 
 @lean
+def _goes_too_far(b: Blocks, g: Graph, k, newton: NewtonWorkspace, dt, deepest):
+    """Whether the correction newton.v, with newton.u its speeds over bounds, moves a contact or
+    limit of island k farther than overlap is deep, or a joint out of all proportion: where normals
+    all but contradict each other, a turn about them would undo the overlap, if it were straight."""
+    far = max(4.0 * deepest, TURN)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        if b.head[i, Head.KIND] == Kind.CONTACT:
+            asked = abs(b.data[i, Datum.BOUND]) * dt
+            moved = abs(newton.u[i, 0] + b.data[i, Datum.BOUND]) * dt
+            if not moved <= 4.0 * (deepest + asked):
+                return True
+        c0 = b.head[i, Head.COLUMN]
+        for c in range(b.head[i, Head.WIDTH]):
+            if not abs(newton.v[b.column[c0 + c]]) * dt <= far:
+                return True
+    return False
+
+
+@lean
 def check_overlap(
     m, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step, deepest
 ):  # fmt: skip
-    """Keeps the correction newton.v if it was solved for; where bodies are jammed and cannot all be
-    pushed out, only if it moves no contact farther than the overlap is deep."""
+    """Keeps the correction newton.v where it was solved for and does not go too far. Bodies that
+    are jammed, of which not all can be pushed out, are parted as far as they can be
+    (`jammed.py`)."""
     count = step.counts[Count.BLOCKS]
     dt = number(m + _TIMESTEP)
-    worst = 0.0
+    row_velocities(b, count, newton.v, newton.u)
     for k in range(g.size[Size.ISLANDS]):
-        worst = max(worst, request.outcome[k, Outcome.RESIDUAL])
-    fine = worst < np.inf
-    if fine and worst > PUSHED_OUT:
-        row_velocities(b, count, newton.v, newton.u)
-        for i in range(count):
-            if b.head[i, Head.KIND] == Kind.CONTACT and step.key[i, Key.INDEX] >= 0:
-                asked = abs(b.data[i, Datum.BOUND]) * dt
-                moved = abs(newton.u[i, 0] + b.data[i, Datum.BOUND]) * dt
-                fine = fine and moved <= 4.0 * (deepest + asked)
-    step.counts[Count.PROJECTED] = 1 if fine else 0
+        jammed = request.outcome[k, Outcome.RESIDUAL] > JAMMED
+        if jammed or _goes_too_far(b, g, k, newton, dt, deepest):
+            part_jammed(b, g, k, newton)
+    step.counts[Count.PROJECTED] = 1
     for i in range(count):
-        step.record[i, Record.CORRECTION] = newton.f[i, 0] if fine else 0.0
-    if not fine:
-        for j in range(newton.v.shape[0]):
-            newton.v[j] = 0.0
+        step.record[i, Record.CORRECTION] = newton.f[i, 0]
 
 
 @lean

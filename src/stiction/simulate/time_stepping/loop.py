@@ -22,23 +22,21 @@ from stiction.bridge import library as mj
 from stiction.bridge.guard import caught
 from stiction.bridge.layout import number, numbers, offset
 from stiction.bridge.margins import AHEAD, travel_past_limits
-from stiction.contact.certificate.block_grading import grade_blocks, set_scales
+from stiction.contact.certificate.block_grading import set_scales
 from stiction.contact.certificate.grading import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.islands import free_all, solve_all
 from stiction.contact.solvers.workspace import (
-    ENDLESS,
     Outcome,
     Request,
     Rung,
-    Setting,
     unpack_newton,
     unpack_problem,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel
-from stiction.kernels.stage import stage
+from stiction.simulate.time_stepping.bounce import bounce
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.finish import (
     check_overlap,
@@ -58,6 +56,7 @@ from stiction.simulate.time_stepping.pose import (
     note_output,
     prepare,
 )
+from stiction.simulate.time_stepping.request import ask, grade
 from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Step, unpack_step
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -76,33 +75,6 @@ def stop_rounding(v, sigma):
     for j in range(v.shape[0]):
         if abs(v[j]) < STANDSTILL * sigma[j]:
             v[j] = 0.0
-
-
-@stage("float64(intp, float64)")
-def grade_step(address, tolerance):
-    """Largest violation of any law by the impulses and the velocity of the posed step; the table
-    of all is left in the workspace."""
-    b, _, _, request = unpack_problem(address)
-    _, newton = unpack_newton(address)
-    grading, step = unpack_step(address)
-    count = step.counts[Count.BLOCKS]
-    row_velocities(b, count, newton.v, newton.u)
-    return grade_blocks(
-        b, count, request.setting[Setting.LAW], request.setting[Setting.FACETS], tolerance,
-        request.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
-    )  # fmt: skip
-
-
-_grade = grade_step.external
-
-
-@kernel
-def _ask(request: Request, law, facets, warm, attempts, budget):
-    """Settings of a solve."""
-    setting = request.setting
-    setting[Setting.LAW], setting[Setting.FACETS] = law, facets
-    setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, attempts
-    setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS
 
 
 @kernel
@@ -143,6 +115,8 @@ def _pose(m, d, config: Config, ground, address, extra):
     if stop != Stop.DONE:
         return stop
     count = step.counts[Count.BLOCKS]
+    if config.bounce < np.inf:
+        bounce(m, config, address)
     if has_soft_rows(b, count):
         free_all(address)
     guess_impulses(step, count, request.guess, request.built)
@@ -192,7 +166,7 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
                     return stop
                 begun = ticks()
                 warm = np.int64(config.warm and counts[Count.OLD] > 0)
-                _ask(request, config.law, config.facets, warm, config.attempts, config.budget)
+                ask(request, config.law, config.facets, warm, config.attempts, config.budget)
                 solve_all(address, counts[Count.BLOCKS])
                 _sum_up(g, request, step)
                 stop_rounding(newton.v, grading.sigma)
@@ -202,7 +176,7 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
                     break
                 extra = missed
             begun = ticks()
-            figure[Figure.WORST] = _grade(address, config.tolerance)
+            figure[Figure.WORST] = grade(address, config.tolerance)
             time[Stage.CERTIFY] += ticks() - begun
             if not figure[Figure.WORST] <= config.tolerance:
                 return Stop.UNSOLVED
@@ -215,7 +189,7 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
             warm = np.int64(config.warm)
-            _ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, np.int64(1), config.budget)
+            ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, np.int64(1), config.budget)
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, newton, request, step, deepest)
         integrate(m, d, newton, step)

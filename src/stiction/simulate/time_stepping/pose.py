@@ -281,8 +281,9 @@ def prepare(
     scratch = (step.small, step.six, step.rate, step.x, step.block)
     steady_spin(m, d, b, config.derivatives, step.free, scratch)
     count = read_rows(
-        m, d, b, config.rigid, config.viscosity, config.touch, config.near, step.key, step.place
-    )
+        m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.deep, step.key,
+        step.place,
+    )  # fmt: skip
     if config.once:
         place = step.place[:count]
         hold_once(

@@ -19,6 +19,7 @@ from stiction.bridge.mass import skyline_of, tree_starts
 from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate import block_grading
 from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import DATA, ROWS
 from stiction.contact.solvers.workspace import Room, SolverWorkspace
 from stiction.kernels.packing import pack, packed, unpacker
 
@@ -152,6 +153,9 @@ class Step(NamedTuple):
     x: Array  # (6,)
     block: Array  # (21,)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
+    restitution: Array  # (ngeom,)
+    impact: Array  # (cap, ROWS) impulses of the impacts before the step, where contacts bounce
+    kept: Array  # (cap, DATA) of the step, during its impacts
 
 
 class Workspace:
@@ -181,6 +185,9 @@ class Workspace:
             standalone(model),
             *scratch(),
             np.zeros((model.nbody, 6)),
+            np.zeros(model.ngeom),
+            np.zeros((cap, ROWS)),
+            np.zeros((cap, DATA)),
         )
         self._packed = pack(*self.solver.tuples, self.grading, self.step)
         self.address = int(self._packed.ctypes.data)
@@ -201,6 +208,7 @@ class Workspace:
         self.step.ticks[:] = other.step.ticks
         self.step.seen[:] = other.step.seen
         self.step.record[:old] = other.step.record[:old]
+        self.step.restitution[:] = other.step.restitution
 
 
 def state_size(model: mujoco.MjModel) -> int:

@@ -1,0 +1,44 @@
+"""What a step asks of the solvers, and the certificate of what they answer."""
+
+from __future__ import annotations
+
+from stiction.contact.certificate.block_grading import grade_blocks
+from stiction.contact.problem.blocks import row_velocities
+from stiction.contact.solvers.workspace import (
+    ENDLESS,
+    Request,
+    Setting,
+    unpack_newton,
+    unpack_problem,
+)
+from stiction.kernels.clock import ticks
+from stiction.kernels.compile import kernel
+from stiction.kernels.stage import stage
+from stiction.simulate.time_stepping.workspace import Count, unpack_step
+
+
+@stage("float64(intp, float64)")
+def grade_step(address, tolerance):
+    """Largest violation of any law by the impulses and the velocity of the posed step; the table
+    of all is left in the workspace."""
+    b, _, _, request = unpack_problem(address)
+    _, newton = unpack_newton(address)
+    grading, step = unpack_step(address)
+    count = step.counts[Count.BLOCKS]
+    row_velocities(b, count, newton.v, newton.u)
+    return grade_blocks(
+        b, count, request.setting[Setting.LAW], request.setting[Setting.FACETS], tolerance,
+        request.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
+    )  # fmt: skip
+
+
+grade = grade_step.external
+
+
+@kernel
+def ask(request: Request, law, facets, warm, attempts, budget):
+    """Settings of a solve."""
+    setting = request.setting
+    setting[Setting.LAW], setting[Setting.FACETS] = law, facets
+    setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, attempts
+    setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS

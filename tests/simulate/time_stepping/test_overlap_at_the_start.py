@@ -1,0 +1,99 @@
+"""Models that start with bodies within each other: named, and parted without a bang."""
+
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import BOX, load
+
+import stiction
+
+# A hand around a block that its fingers are 35 mm inside of, from both sides: the left finger would
+# have the block to the right, the right one to the left, and neither can open as far.
+PINCHED = """
+<mujoco>
+  <option timestep="0.002"/>
+  <worldbody>
+    <body name="hand">
+      <geom name="palm" type="box" size=".02 .1 .02" pos="-.2 0 0"/>
+      <joint name="swing" axis="0 0 1" pos="-.2 0 0" range="-1 1" limited="true"/>
+      <body name="left" pos="0 .02 0">
+        <joint name="left" type="slide" axis="0 1 0" range="0 .01" limited="true"/>
+        <geom type="box" size=".05 .02 .02" mass=".1"/>
+      </body>
+      <body name="right" pos="0 -.02 0">
+        <joint name="right" type="slide" axis="0 -1 0" range="0 .01" limited="true"/>
+        <geom type="box" size=".05 .02 .02" mass=".1"/>
+      </body>
+    </body>
+    <body name="block" pos=".035 0 0">
+      <joint name="along" type="slide" axis="1 0 0"/>
+      <joint name="across" type="slide" axis="0 1 0" range="-.02 .02" limited="true"/>
+      <geom name="block" type="box" size=".06 .035 .02" mass="1" friction="1"/>
+    </body>
+  </worldbody>
+  <contact><exclude body1="left" body2="right"/></contact>
+</mujoco>"""
+
+
+def overlap_of(model, data):
+    mujoco.mj_forward(model, data)
+    return max((-contact.dist for contact in data.contact), default=0.0)
+
+
+def test_bodies_deep_within_each_other_are_named_with_their_depth():
+    model, data = load(PINCHED)
+    simulator = stiction.Simulator(model)
+    with pytest.warns(stiction.OverlapWarning, match=r"block.* by 35 mm") as caught:
+        report = simulator.step(data)
+    assert caught[0].filename == __file__
+    assert "35 mm" in simulator.start_overlap
+    assert report.deep_contacts[0].gap < -0.03
+    assert {name for c in report.deep_contacts for name in c.bodies} >= {"block"}
+
+
+def test_what_overlaps_little_is_not_worth_a_word():
+    model, data = load(BOX)
+    data.qpos[2] -= 0.003
+    simulator = stiction.Simulator(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = simulator.step(data)
+    assert simulator.start_overlap == ""
+    assert report.deep_contacts == ()
+
+
+def test_jammed_bodies_are_parted_slowly_and_get_no_speed_of_it():
+    model, data = load(PINCHED)
+    model.opt.gravity[:] = 0.0
+    simulator = stiction.Simulator(model)
+    deepest = overlap_of(model, data)
+    for _ in range(100):
+        before = data.qpos.copy()
+        report = simulator.step(data)
+        assert report.certificate.passed
+        assert np.abs(data.qpos - before).max() <= 10.0 * model.opt.timestep
+        np.testing.assert_allclose(data.qvel, 0.0, atol=1e-12)
+    assert overlap_of(model, data) < 0.8 * deepest
+
+
+def test_a_body_that_is_pulled_comes_out_of_what_it_starts_inside():
+    """With friction, the loads between contradicting normals would hold it for ever."""
+    model, data = load(PINCHED)
+    model.opt.gravity[:] = 0.0
+    simulator = stiction.Simulator(model)
+    data.qfrc_applied[model.joint("along").dofadr] = 5.0
+    simulator.step(data, 500)
+    assert overlap_of(model, data) < 1e-6
+    assert data.joint("along").qpos > 0.07
+
+
+def test_jammed_joints_stay_within_their_limits():
+    model, data = load(PINCHED)
+    simulator = stiction.Simulator(model)
+    for _ in range(200):
+        simulator.step(data)
+        for name in ("swing", "left", "right", "across"):
+            low, high = model.joint(name).range
+            assert low - 1e-2 < data.joint(name).qpos[0] < high + 1e-2
