@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = (
-    "run", "compare", "view", "diagnose", "replay", "solve", "reproduce", "bench", "scenes",
+    "run", "compare", "view", "render", "diagnose", "replay", "solve", "reproduce", "bench",
+    "scenes",
 )  # fmt: skip
 
 DONE, FAILED, MISUSED = 0, 1, 2

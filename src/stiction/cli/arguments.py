@@ -61,3 +61,4 @@ Out = Annotated[
         help_behavior_hint="(default: stiction-runs/ and the names of scene and contact model)",
     ),
 ]
+Clip = Annotated[bool, tyro.conf.arg(help="draw the scene in the report: a picture, a short clip")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from stiction.cli.arguments import Dt, Equality, Keyframe, Out, Scene, Settings, Time
+from stiction.cli.arguments import Clip, Dt, Equality, Keyframe, Out, Scene, Settings, Time
 
 
 def command(
@@ -27,12 +27,13 @@ def command(
     equality: Equality = "soft",
     keyframe: Keyframe = None,
     settings: Settings = (),
+    clip: Clip = True,
     out: Out = None,
 ) -> int:
     """Contact models and MuJoCo's own side by side: a table, and plots in a report."""
     from stiction.cli import DONE, FAILED
     from stiction.cli.folder import check_folder
-    from stiction.cli.progress import progress_bar
+    from stiction.cli.progress import patience, progress_bar
     from stiction.cli.scene import choose
     from stiction.cli.tables import Column, print_table
     from stiction.record.comparison import check_names, compare
@@ -63,7 +64,8 @@ def command(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "compare.html"
     replaced = " in the place of an earlier one" if path.exists() else ""
-    write_comparison(outcomes, path, name=chosen.name)
+    with patience("writing the report", compiles=False):
+        write_comparison(outcomes, path, name=chosen.name, clip=clip)
     print(f"\nwrote {path}{replaced}")
     stopped = any(outcome.interrupted for outcome in outcomes)
     failed = any(outcome.failure for outcome in outcomes if outcome.worst is not None)

@@ -74,9 +74,10 @@ def _one_line() -> Column:
 
 
 @contextmanager
-def patience(what: str) -> Iterator[None]:
-    """Says what is going on while something may compile; on a terminal only."""
+def patience(what: str, *, compiles: bool = True) -> Iterator[None]:
+    """Says what is going on while something takes its time; on a terminal only."""
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{what} (the first time compiles for a minute or two)"):
+    note = " (the first time compiles for a minute or two)" if compiles else ""
+    with Console(stderr=True).status(f"{what}{note}"):
         yield

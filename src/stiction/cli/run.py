@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from stiction.cli.arguments import Contact, Dt, Equality, Keyframe, Out, Scene, Settings, Time
+from stiction.cli.arguments import Clip, Contact, Dt, Equality, Keyframe, Out, Scene, Settings, Time
 
 
 def command(
@@ -28,6 +28,7 @@ def command(
     keyframe: Keyframe = None,
     settings: Settings = (),
     samples: Annotated[int, tyro.conf.arg(help="in the report and the trajectory, at most")] = 1000,
+    clip: Clip = True,
     out: Out = None,
 ) -> int:
     """Simulate a scene, write a report with plots and the trajectory.
@@ -66,8 +67,8 @@ def command(
         )
     from stiction.record.page import save_series, summary, write_report
 
-    with patience("writing the report"):
-        report = write_report(recording, folder / "report.html")
+    with patience("writing the report", compiles=False):
+        report = write_report(recording, folder / "report.html", clip=clip)
         trajectory = recording.trajectory.save(folder / "trajectory.npz")
         series = save_series(recording, folder / "series.npz")
     print(f"{chosen.name}, {contact_name(law)}")

@@ -26,6 +26,7 @@ from stiction.record.contacts import mujoco_contacts
 from stiction.record.motion import Motion, middle_of, motion
 from stiction.record.recording import Controller, Progress, median_step, record
 from stiction.record.trajectory import States, Trajectory
+from stiction.simulate.notebook import html_table
 from stiction.simulate.report import Contact
 from stiction.simulate.simulator import Equality, Simulator
 
@@ -45,8 +46,7 @@ class Outcome:
     """What became of the scene under one contact model."""
 
     name: str
-    time: Array
-    """(n,) [s]."""
+    trajectory: Trajectory
     motion: Motion
     contacts: ContactSeries
     """MuJoCo's in the same form: sliding is there what is faster than 1 um/s."""
@@ -62,6 +62,11 @@ class Outcome:
     interrupted: bool = False
 
     @property
+    def time(self) -> Array:
+        """(n,) [s]."""
+        return self.trajectory.time
+
+    @property
     def net_speed(self) -> float:
         """Of the watched body that went furthest, over the second half [m/s]: `Motion`."""
         return self.motion.net_speed(self.time)
@@ -75,6 +80,15 @@ class Outcome:
     def sink(self) -> float:
         """How far below its start a watched body ends [m]."""
         return self.motion.sink()
+
+
+class Comparison(list[Outcome]):
+    """Outcomes of one scene; in a notebook, their table."""
+
+    def _repr_html_(self) -> str:
+        from stiction.record.page import COLUMNS, row
+
+        return html_table(COLUMNS, [row(outcome) for outcome in self])
 
 
 def tuned(model: mujoco.MjModel, noslip: int) -> mujoco.MjModel:
@@ -100,7 +114,7 @@ def compare(
     equality: Equality = "soft",
     samples: int = 100,
     on_progress: Callable[[str, Progress], None] | None = None,
-) -> list[Outcome]:
+) -> Comparison:
     """Runs the scene once for each name, contact models' or MuJoCo's, in turn.
 
     Without `watch`, what the first of our own runs finds in contact is watched in all. Ctrl-C
@@ -118,7 +132,7 @@ def compare(
         outcomes[name] = outcome
         if outcome.interrupted:
             break
-    return [outcomes[name] for name in names if name in outcomes]
+    return Comparison(outcomes[name] for name in names if name in outcomes)
 
 
 def _named(tell: Callable[[str, Progress], None], name: str) -> Callable[[Progress], None]:
@@ -147,7 +161,7 @@ def _run_ours(
     )
     return Outcome(
         name,
-        kept.time,
+        kept.trajectory,
         kept.motion,
         kept.contacts,
         kept.overlap,
@@ -207,7 +221,7 @@ def run_mujoco(
     trajectory.bind(model)
     return Outcome(
         name,
-        trajectory.time,
+        trajectory,
         motion(trajectory, watch),
         contacts,
         depth[:done],

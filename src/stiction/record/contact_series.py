@@ -68,9 +68,14 @@ class ContactSeries:
 
     def fastest_slip(self, samples: int) -> Array:
         """(samples,) fastest slip at a loaded contact [m/s], 0 without contacts."""
-        normal, where = self.column("normal"), self.column("sample").astype(int)
-        largest, out = np.zeros(samples), np.zeros(samples)
-        np.maximum.at(largest, where, normal)
-        loaded = (normal > 0.0) & (normal >= LOADED * largest[where])
+        out, loaded = np.zeros(samples), self.loaded(samples)
+        where = self.column("sample").astype(int)
         np.maximum.at(out, where[loaded], self.column("slip")[loaded])
         return out
+
+    def loaded(self, samples: int) -> NDArray[np.bool_]:
+        """(m,) whether each contact is loaded, of so many samples."""
+        normal, where = self.column("normal"), self.column("sample").astype(int)
+        largest = np.zeros(samples)
+        np.maximum.at(largest, where, normal)
+        return np.asarray((normal > 0.0) & (normal >= LOADED * largest[where]))

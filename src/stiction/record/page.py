@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +12,21 @@ import numpy as np
 import plotly.graph_objects as go
 
 from stiction.record import plots
-from stiction.record.comparison import Outcome
+from stiction.record.comparison import NOSLIP, Outcome
 from stiction.record.html import write_page
 from stiction.record.machine import machine
 from stiction.record.motion import middle_of
 from stiction.record.recording import Recording
+from stiction.record.render.encode import can_encode, encode_clip, png
+from stiction.record.render.film import Look, data_url, shoot
+from stiction.record.render.offscreen import NoGraphics
+from stiction.record.trajectory import Trajectory
 from stiction.record.words import length, number, speed
+
+WIDTH, HEIGHT = 560, 340
+"""Of a scene in a report [pixels]."""
+FRAMES, SMOOTH = 72, 12.0
+"""Frames of its clip at most; shown in a second at least, faster than real time if need be."""
 
 
 class Section(NamedTuple):
@@ -27,8 +37,8 @@ class Section(NamedTuple):
     figures: Sequence[go.Figure]
 
 
-def write_report(recording: Recording, path: str | PathLike[str]) -> Path:
-    """Writes the report of a run; returns the path."""
+def write_report(recording: Recording, path: str | PathLike[str], *, clip: bool = True) -> Path:
+    """Writes the report of a run; returns the path. `clip`: whether the scene is drawn in it."""
     trajectory = recording.trajectory
     warning = ""
     if recording.interrupted or recording.failure:
@@ -45,14 +55,18 @@ def write_report(recording: Recording, path: str | PathLike[str]) -> Path:
         steps=recording.steps,
         milliseconds=f"{1e3 * trajectory.timestep:g}",
         warning=warning,
+        seen=_seen([trajectory]) if clip else None,
         tiles=summary(recording),
         sections=_sections(recording),
         machine=machine(),
     )
 
 
-def write_comparison(outcomes: Sequence[Outcome], path: str | PathLike[str], *, name: str) -> Path:
-    """Writes the report of a comparison; returns the path."""
+def write_comparison(
+    outcomes: Sequence[Outcome], path: str | PathLike[str], *, name: str, clip: bool = True
+) -> Path:
+    """Writes the report of a comparison; returns the path. `clip`: whether two of the outcomes, the
+    first of ours and the first of MuJoCo's if there are both, are drawn in it."""
     bodies = ", ".join(outcomes[0].motion.bodies) if outcomes else ""
     warnings = [
         f"{outcome.name} ended at {outcome.time[-1]:.4g} s: {outcome.failure}"
@@ -68,9 +82,54 @@ def write_comparison(outcomes: Sequence[Outcome], path: str | PathLike[str], *, 
         kinds=("", *("number" for _ in COLUMNS[1:-1]), ""),
         rows=[row(outcome) for outcome in outcomes],
         warnings=warnings,
+        seen=_seen([outcome.trajectory for outcome in _two(outcomes)]) if clip else None,
         sections=_compared(outcomes),
         machine=machine(),
     )
+
+
+def _two(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    """One of ours and one of MuJoCo's, or what there is."""
+    ours = [outcome for outcome in outcomes if outcome.worst is not None]
+    theirs = [outcome for outcome in outcomes if outcome.worst is None]
+    return [*ours[:1], *theirs[:1]] if ours and theirs else outcomes[:2]
+
+
+class Seen(NamedTuple):
+    """A scene in a report."""
+
+    picture: str
+    """Address of an image; empty where there are no graphics."""
+    clip: str
+    """Address of a clip; empty where there is no ffmpeg."""
+    text: str
+
+
+def _seen(trajectories: Sequence[Trajectory]) -> Seen:
+    """The scene, drawn, under each of the contact models."""
+    titles = [title_of(trajectory.contact) for trajectory in trajectories]
+    size = Look(width=WIDTH * len(trajectories), height=HEIGHT)
+    film = shoot(trajectories, titles=titles, most=FRAMES, look=size)
+    film = replace(film, fps=max(film.fps, SMOOTH))
+    span = float(film.time[-1] - film.time[0])
+    pace = span * film.fps / max(len(film.time) - 1, 1)
+    told = "Green contacts stick, magenta ones slide, grey ones bear nothing; arrows are forces."
+    try:
+        frames = list(film.frames())
+    except NoGraphics as error:
+        return Seen("", "", f"There is no picture: {error}.")
+    picture = data_url(png(frames[len(frames) // 2]), "image/png")
+    if not can_encode():
+        return Seen(picture, "", f"{told} A clip needs pip install 'stiction[render]'.")
+    clip = data_url(encode_clip(frames, film.fps), "video/mp4")
+    return Seen(picture, clip, f"{told} At {pace:.2g} x real time.")
+
+
+def title_of(contact: str) -> str:
+    """What stands over a scene under that contact model, or that way of MuJoCo's."""
+    if contact in NOSLIP:
+        return "MuJoCo" + contact.removeprefix("mujoco").replace("-", ", tuned ")
+    return f"stiction, {contact}"
 
 
 def _compared(outcomes: Sequence[Outcome]) -> list[Section]:
@@ -85,6 +144,22 @@ def _compared(outcomes: Sequence[Outcome]) -> list[Section]:
             "Penetration",
             "Deepest overlap at a contact; what is less than 1e-12 m is drawn there.",
             [plots.compared_penetration(outcomes)],
+        ),
+        Section(
+            "Contact forces",
+            "Of all contacts together, normal forces and lengths of friction forces.",
+            plots.compared_forces(outcomes),
+        ),
+        Section(
+            "Contact modes",
+            "Green sticks, magenta slides: where any loaded contact does. MuJoCo has no modes: "
+            "what slips faster than 1 um/s is drawn as sliding.",
+            [plots.compared_modes(outcomes)],
+        ),
+        Section(
+            "Energy",
+            "Potential (gravity and springs) and kinetic together.",
+            [plots.compared_energy(outcomes)],
         ),
         Section("Time", "One after another on this machine.", [plots.compared_speed(outcomes)]),
     ]
@@ -143,15 +218,15 @@ def _sections(recording: Recording) -> list[Section]:
         Section("Penetration", "How deep bodies overlap, before each step.", penetration),
         Section(
             "Contact forces",
-            "By pair of bodies, the heaviest loaded ones. At 1 friction is at the edge of its "
-            "cone, and the contact slides. How contacts that are redundant share a load is not "
-            "unique.",
+            "By pair of bodies, the heaviest loaded ones. Friction in use is |f_t| / (mu f_n): at "
+            "1 it is at the edge of its cone, and the contact slides. How contacts that are "
+            "redundant share a load is not unique.",
             plots.contact_forces(recording),
         ),
         Section(
             "Contact modes",
-            "Blue sticks, orange slides, grey bears no force; of a pair, orange where any of its "
-            "contacts slides.",
+            "Green sticks, magenta slides, grey bears no force; of a pair, magenta where any of "
+            "its contacts slides.",
             plots.contact_modes(recording),
         ),
         Section("Energy", "Potential: gravity and springs.", [plots.energy(recording)]),

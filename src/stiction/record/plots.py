@@ -9,7 +9,9 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.modes import Mode
+from stiction.record import marks
 from stiction.record.comparison import Outcome
+from stiction.record.contact_series import ContactSeries
 from stiction.record.motion import Motion
 from stiction.record.recording import STAGES, Recording
 from stiction.tolerances import RESIDUAL
@@ -19,7 +21,8 @@ Array = NDArray[np.float64]
 COLOURS = ("#0b6e99", "#d9730d", "#0f7b6c", "#ad1a72", "#6940a5", "#dfab01", "#64473a", "#787774")
 """Told apart by eyes that confuse red and green as well."""
 DASHES = ("solid", "dash", "dot", "dashdot")
-MODES = {Mode.STICK: "#0b6e99", Mode.SLIDE: "#d9730d", Mode.SEPARATE: "#c9c9c9"}
+MODES = {mode: f"rgb{colour}" for mode, colour in marks.COLOURS.items()}
+"""As on the live page and in clips."""
 FLOOR = 1e-18
 """Zero, on a logarithmic axis."""
 NOTHING = 1e-9
@@ -31,21 +34,32 @@ MOST_LINES = 8
 
 
 def figure(
-    title_y: str, *, log: bool = False, height: int = 300, title_x: str = "time [s]"
+    title_y: str,
+    span: Array | None = None,
+    *,
+    log: bool = False,
+    height: int = 300,
+    title_x: str = "time [s]",
 ) -> go.Figure:
-    """An empty figure in the report's style; a logarithmic axis has no minor marks."""
+    """An empty figure in the report's style; a logarithmic axis has no minor marks.
+
+    span: the times of the run, so that all its figures are aligned under each other."""
     out = go.Figure()
     out.update_layout(
         template="plotly_white",
         height=height,
-        margin={"l": 75, "r": 20, "t": 10, "b": 45},
+        margin={"l": 95, "r": 20, "t": 10, "b": 45},
         hovermode="x unified",
         colorway=COLOURS,
         font={"family": "system-ui, sans-serif", "size": 13},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
     )
-    out.update_xaxes(title_text=title_x)
-    out.update_yaxes(title_text=title_y, exponentformat="power", rangemode="tozero")
+    out.update_xaxes(title_text=title_x, automargin=False)
+    if span is not None:
+        out.update_xaxes(range=[float(span[0]), float(span[-1])])
+    out.update_yaxes(
+        title_text=title_y, exponentformat="power", rangemode="tozero", automargin=False
+    )
     if log:
         out.update_yaxes(type="log", rangemode="normal")
     return out
@@ -102,7 +116,7 @@ def slip_displacement(recording: Recording) -> go.Figure:
 def _displacement(time: Array, moved: Motion) -> go.Figure:
     distance = np.linalg.norm(moved.displacement, axis=2)
     factor, unit = _unit(distance)
-    out = figure(f"moved since the start [{unit}]")
+    out = figure(f"moved since the start [{unit}]", time)
     for body in _most(distance.max(axis=0)) if distance.size else []:
         _line(out, time, factor * distance[:, body], moved.bodies[body])
     _at_least(out, factor * float(distance.max(initial=0.0)), factor * NOTHING)
@@ -113,7 +127,7 @@ def _displacement(time: Array, moved: Motion) -> go.Figure:
 def slip_turn(recording: Recording) -> go.Figure:
     """How far the watched bodies turned since the start."""
     turned = np.degrees(recording.motion.turned)
-    out = figure("turned since the start [deg]")
+    out = figure("turned since the start [deg]", recording.time)
     for body in _most(turned.max(axis=0)) if turned.size else []:
         _line(out, recording.time, turned[:, body], recording.motion.bodies[body])
     out.update_layout(showlegend=True)
@@ -122,7 +136,7 @@ def slip_turn(recording: Recording) -> go.Figure:
 
 def slip_speed(recording: Recording) -> go.Figure:
     """Speed of the watched bodies, and the fastest slip at any pressed contact."""
-    out = figure("speed [m/s]", log=True)
+    out = figure("speed [m/s]", recording.time, log=True)
     speed = recording.motion.speed
     for body in _most(speed.max(axis=0)) if speed.size else []:
         values = np.maximum(speed[:, body], SLOW)
@@ -137,7 +151,7 @@ def slip_speed(recording: Recording) -> go.Figure:
 def penetration(recording: Recording) -> go.Figure:
     """Deepest overlap."""
     factor, unit = _unit(np.concatenate([recording.penetration, recording.overlap]))
-    out = figure(f"overlap [{unit}]")
+    out = figure(f"overlap [{unit}]", recording.time)
     time = recording.time[1:]
     _line(out, time, factor * recording.penetration[1:], "contacts, at the sample")
     rest = "contacts and limits, deepest since the last sample"
@@ -156,8 +170,8 @@ def contact_forces(recording: Recording) -> tuple[go.Figure, go.Figure]:
     tangential, margin = contacts.column("tangential"), contacts.column("margin")
     capacity = np.maximum(tangential + np.maximum(margin, 0.0), FLOOR)
     np.maximum.at(used, where, np.where(contacts.column("normal") > 0.0, tangential / capacity, 0))
-    forces = figure("normal force [N]")
-    friction = figure("friction in use, |f_t| / (mu f_n)")
+    forces = figure("normal force [N]", recording.time)
+    friction = figure("friction in use", recording.time)
     for pair in _most(normal.max(axis=0)) if k else []:
         _line(forces, recording.time[1:], normal[1:, pair], " - ".join(contacts.pairs[pair]))
     for pair in _most(normal.mean(axis=0))[: MOST_LINES // 2] if k else []:
@@ -174,7 +188,7 @@ def contact_modes(recording: Recording) -> tuple[go.Figure, go.Figure]:
     n, k = len(recording.time), len(contacts.pairs)
     sample, pair = contacts.column("sample").astype(int), contacts.column("pair").astype(int)
     mode = contacts.column("mode").astype(int)
-    counts = figure("contacts", height=240)
+    counts = figure("contacts", recording.time, height=240)
     state = np.full((n, k), -1)
     np.maximum.at(state, (sample, pair), mode)  # sliding outweighs sticking
     for kind, colour in MODES.items():
@@ -188,25 +202,44 @@ def contact_modes(recording: Recording) -> tuple[go.Figure, go.Figure]:
         )  # fmt: skip
     pressed = np.bincount(pair, minlength=k).astype(float)
     shown = _most(pressed) if k else []
-    strips = figure("", height=90 + 26 * max(len(shown), 1))
+    rows = {" - ".join(contacts.pairs[p]): state[1:, p] for p in shown}
+    return counts, _strips(recording.time, rows)
+
+
+def _strips(time: Array, rows: dict[str, Array]) -> go.Figure:
+    """A strip for each row, coloured by the mode at each of the times but the first; -1: none.
+
+    Names stand above the strips: beside them they would push the axis out of line."""
+    strips = figure("", time, height=60 + 44 * max(len(rows), 1))
     scale = [MODES[kind] for kind in (Mode.SEPARATE, Mode.STICK, Mode.SLIDE)]
+    numbers = list(range(len(rows)))
     strips.add_trace(
         go.Heatmap(
-            x=_short(recording.time[1:]),
-            y=[" - ".join(contacts.pairs[p]) for p in shown],
-            z=[[None if v < 0 else int(v) for v in state[1:, p]] for p in shown],
-            zmin=-0.5, zmax=2.5, showscale=False, ygap=3, hoverongaps=False,
+            x=_short(time[1:]), y=numbers,
+            z=[[None if v < 0 else int(v) for v in row] for row in rows.values()],
+            zmin=-0.5, zmax=2.5, showscale=False, ygap=24, hoverongaps=False,
             colorscale=[[(i + j) / 3, scale[i]] for i in range(3) for j in (0, 1)],
+            text=[[name] * len(row) for name, row in rows.items()], hovertemplate="%{text}<extra/>",
         )
     )  # fmt: skip
-    strips.update_yaxes(autorange="reversed", automargin=True)
+    for number, name in enumerate(rows):
+        strips.add_annotation(
+            x=0, xref="paper", xanchor="left", y=number, yshift=19, text=_plain(name),
+            showarrow=False, font={"size": 12},
+        )  # fmt: skip
+    strips.update_yaxes(range=[len(rows) - 0.5, -0.5], showticklabels=False, showgrid=False)
     strips.update_layout(hovermode="closest")
-    return counts, strips
+    return strips
+
+
+def _plain(text: str) -> str:
+    """Plotly reads a few tags in texts: a name has none."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def energy(recording: Recording) -> go.Figure:
     """Potential and kinetic energy against the start."""
-    out = figure("energy [J]", height=320)
+    out = figure("energy [J]", recording.time, height=320)
     moved = recording.motion
     potential = moved.potential - moved.potential[0]
     _line(out, recording.time, potential, "potential, from the start")
@@ -221,7 +254,7 @@ def energy(recording: Recording) -> go.Figure:
 
 def certificate(recording: Recording) -> go.Figure:
     """Largest violation of any law, and the tolerance."""
-    out = figure("largest scaled violation", log=True)
+    out = figure("largest scaled violation", recording.time, log=True)
     values = np.maximum(recording.worst[1:], FLOOR)
     _line(out, recording.time[1:], values, "worst since the last sample")
     limit = np.full(2, RESIDUAL)
@@ -232,7 +265,7 @@ def certificate(recording: Recording) -> go.Figure:
 
 def pivots(recording: Recording) -> tuple[go.Figure, go.Figure]:
     """Most pivots of a step, and how many steps each rung answered."""
-    out = figure("most of a step", height=260)
+    out = figure("most of a step", recording.time, height=260)
     _line(out, recording.time[1:], recording.pivots[1:], "pivots")
     rungs = recording.rungs
     bars = figure("", height=90 + 30 * max(len(rungs), 1), title_x="steps")
@@ -252,7 +285,7 @@ def time_by_stage(recording: Recording) -> go.Figure:
     taken = np.maximum(recording.taken, 1.0)
     large = float(np.median(recording.stages.sum(axis=1) / taken)) > 1e-3
     factor, unit = (1e3, "ms") if large else (1e6, "us")
-    out = figure(f"time of a step [{unit}]", height=340)
+    out = figure(f"time of a step [{unit}]", recording.time, height=340)
     for column, stage in enumerate(STAGES):
         out.add_trace(
             go.Scatter(
@@ -272,9 +305,14 @@ def _smooth(values: Array, width: int = 9) -> Array:
     return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, width), axis=1))
 
 
+def _longest(outcomes: Sequence[Outcome]) -> Array:
+    """Times of the outcome that went on longest."""
+    return max((outcome.time for outcome in outcomes), key=lambda time: float(time[-1]))
+
+
 def compared_motion(outcomes: Sequence[Outcome]) -> go.Figure:
     """How far the body that moved most went, under each contact model."""
-    out = figure("moved since the start [m]", log=True, height=380)
+    out = figure("moved since the start [m]", _longest(outcomes), log=True, height=380)
     for outcome in outcomes:
         distance = np.linalg.norm(outcome.motion.displacement, axis=2)
         values = np.maximum(distance.max(axis=1, initial=0.0), 1e-12)
@@ -285,10 +323,55 @@ def compared_motion(outcomes: Sequence[Outcome]) -> go.Figure:
 
 def compared_penetration(outcomes: Sequence[Outcome]) -> go.Figure:
     """Deepest overlap under each contact model."""
-    out = figure("overlap [m]", log=True, height=340)
+    out = figure("overlap [m]", _longest(outcomes), log=True, height=340)
     for outcome in outcomes:
         _line(out, outcome.time[1:], np.maximum(outcome.penetration[1:], 1e-12), outcome.name)
     _decades(out, *_range_of(out))
+    return out
+
+
+def compared_forces(outcomes: Sequence[Outcome]) -> tuple[go.Figure, go.Figure]:
+    """Normal and friction forces of all contacts together, under each contact model."""
+    figures = []
+    for column, title in (("normal", "normal forces [N]"), ("tangential", "friction [N]")):
+        out = figure(f"{title}, summed", _longest(outcomes))
+        for outcome in outcomes:
+            total = np.zeros(len(outcome.time))
+            where = outcome.contacts.column("sample").astype(int)
+            np.add.at(total, where, outcome.contacts.column(column))
+            _line(out, outcome.time[1:], total[1:], outcome.name)
+        out.update_layout(showlegend=True)
+        figures.append(out)
+    return figures[0], figures[1]
+
+
+def compared_modes(outcomes: Sequence[Outcome]) -> go.Figure:
+    """What the contacts of each model do: sliding where a loaded one slides."""
+    time = _longest(outcomes)
+    rows = {}
+    for outcome in outcomes:
+        state = np.full(len(time), -1)
+        known = _modes(outcome.contacts, len(outcome.time))
+        state[: len(known)] = known
+        rows[outcome.name] = state[1:]
+    return _strips(time, rows)
+
+
+def _modes(contacts: ContactSeries, samples: int) -> NDArray[np.int64]:
+    """(samples,) the largest mode of the loaded contacts; -1 where there are none."""
+    out = np.full(samples, -1)
+    loaded = contacts.loaded(samples)
+    sample, mode = contacts.column("sample").astype(int), contacts.column("mode").astype(int)
+    np.maximum.at(out, sample[loaded], mode[loaded])
+    return out
+
+
+def compared_energy(outcomes: Sequence[Outcome]) -> go.Figure:
+    """Potential and kinetic energy together, from the start, under each contact model."""
+    out = figure("energy from the start [J]", _longest(outcomes), height=320)
+    for outcome in outcomes:
+        total = outcome.motion.potential + outcome.motion.kinetic
+        _line(out, outcome.time, total - total[0], outcome.name)
     return out
 
 

@@ -14,6 +14,7 @@ from stiction.bridge.rows import DEEP
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import Law, Table
 from stiction.contact.certificate.modes import Mode
+from stiction.simulate.notebook import report_html
 from stiction.simulate.time_stepping.workspace import Figure, Record, Stage
 
 Array = NDArray[np.float64]
@@ -93,6 +94,9 @@ class Report:
             f"Report(time={self.time:g}, contacts={pressed}, worst={self.certificate.worst:.1e}, "
             f"rung={self.rung!r})"
         )
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
 
     @property
     def rung(self) -> str:

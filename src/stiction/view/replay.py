@@ -1,8 +1,4 @@
-"""`Replay`: a trajectory shown again, with the contacts of the step that starts at each sample.
-
-A trajectory holds states and no forces. They are found again by one step of the trajectory's
-contact model from the sample's state, on data of its own.
-"""
+"""`Replay`: a trajectory shown again, with the contacts of the step that starts at each sample."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ from math import inf, isfinite
 import mujoco
 import numpy as np
 
-from stiction.contact.models.registry import parse_contact
 from stiction.errors import InvalidInput, StictionError
-from stiction.record import contacts as shown
-from stiction.record.contacts import Contacts
+from stiction.record.contacts import Contacts, none
+from stiction.record.contacts_again import ContactsAgain
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.record.trajectory import Trajectory
-from stiction.simulate.simulator import Simulator
 from stiction.view.session import Session, View
 
 
@@ -30,12 +24,12 @@ class Replay(Session):
         super().__init__(trajectory.name)
         self.trajectory = trajectory
         model = trajectory.model()
-        self.model, self.data, self._scratch = model, mujoco.MjData(model), mujoco.MjData(model)
+        self.model, self.data = model, mujoco.MjData(model)
         names = trajectory.watch or bodies_to_watch(model, set())
         self._watched = [body_id(model, name) for name in names]
-        self._simulator: Simulator | None = None
+        self._again: ContactsAgain | None = None
         try:
-            self._simulator = Simulator(model, parse_contact(trajectory.contact))
+            self._again = ContactsAgain(trajectory)
         except StictionError as error:  # recorded under a model that has no name here
             self.notice = f"Contacts are not shown: {error}"
         self._clock, self._worst = 0.0, 0.0
@@ -107,16 +101,13 @@ class Replay(Session):
         self._contacts = self._find_contacts()
 
     def _find_contacts(self) -> Contacts:
-        if self._simulator is None:
-            return shown.none()
-        self.trajectory.put(self._scratch, self.sample)
+        if self._again is None:
+            return none()
         try:
-            report = self._simulator.step(self._scratch)
+            found, worst = self._again.find(self.sample)
         except StictionError as error:
             self.notice = f"No contacts at {self.time:.4g} s: {error}"
-            return shown.none()
-        found = shown.as_arrays(report.contacts, self.model, self._scratch)
-        worst = report.certificate.worst
+            return none()
         self._worst = max(self._worst, worst)
         self.history.add(self.time, found.fastest, 0.0, worst)
         return found
