@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stiction.simulate import Report as Report
     from stiction.simulate import Simulator as Simulator
     from stiction.simulate import Statistics as Statistics
+    from stiction.simulate import StepDerivatives as StepDerivatives
     from stiction.simulate import TimeStepping as TimeStepping
     from stiction.simulate import step as step
     from stiction.status import Status as Status
@@ -66,6 +67,7 @@ _HOMES = {
         "Report",
         "Simulator",
         "Statistics",
+        "StepDerivatives",
         "TimeStepping",
         "step",
     ),

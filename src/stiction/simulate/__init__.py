@@ -1,5 +1,6 @@
 """Steppers: MuJoCo's kinematics and collisions, our contact, and the state after the step."""
 
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 from stiction.simulate.event_driven.engine import EventDriven
 from stiction.simulate.report import Contact, Report, Statistics
 from stiction.simulate.simulator import Simulator, step
@@ -11,6 +12,7 @@ __all__ = [
     "Report",
     "Simulator",
     "Statistics",
+    "StepDerivatives",
     "TimeStepping",
     "step",
 ]

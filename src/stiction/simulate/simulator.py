@@ -42,6 +42,8 @@ from stiction.contact.solvers.workspace import Setting
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
+from stiction.simulate.derivatives.differentiator import Differentiator
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
 from stiction.simulate.options import is_flag, is_number, is_whole
@@ -181,6 +183,7 @@ class Simulator:
         """Which bodies the last new data started with deep within each other; empty for none."""
         _all.add(self)
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
+        self._differentiator: Differentiator | None = None
         self._own = OwnModel(model)
         self.restitution = check_restitution(model, restitution)
         if self.restitution.any() and not self._bounces:
@@ -229,6 +232,7 @@ class Simulator:
 
     def _adopt(self) -> None:
         self._stale = False
+        self._differentiator = None
         self._own.refresh()
         self._survey_ground()
         self._configure()
@@ -564,6 +568,37 @@ class Simulator:
             self._own.model.opt.timestep,
             step.record[: step.counts[Count.BLOCKS]].copy(),
         )
+
+    def derivatives(self, data: mujoco.MjData) -> StepDerivatives:
+        """Derivatives of the step that `step(data)` would take, at its modes; data is left as it
+        is. Of time steps only."""
+        if self._engine is not None:
+            raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
+        validation.check_data(self._own.model, data)
+        with self._lock:
+            if self._differentiator is None:
+                self._differentiator = Differentiator(self._twin())
+            return self._differentiator.differentiate(data, self._work)
+
+    def _twin(self) -> Simulator:
+        """Another simulator with the same settings."""
+        return Simulator(
+            self.model,
+            self.contact,
+            stepper=self.stepper,
+            equality=self.equality,
+            delassus=self.delassus,
+            on_failure=self.on_failure,
+            tolerance=self.tolerance,
+            budget=self.budget,
+        )
+
+    def _begin_from(self, other: Workspace) -> None:
+        """Takes over the impulses that another simulator of the model would begin with."""
+        if self._work.room != other.room:
+            self._work = Workspace(self._own.model, other.room)
+        self._work.carry_over(other)
+        self._work.step.counts[Count.SEEN] = 0
 
     @property
     def statistics(self) -> Statistics:

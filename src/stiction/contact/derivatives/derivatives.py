@@ -24,6 +24,7 @@ from stiction.contact.derivatives.system import ModeSystem
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, unknown
+from stiction.tolerances import RESIDUAL
 
 LAWS = ("coulomb", "frictionless", "no-slip", "viscous")
 """That derivatives are known for."""
@@ -92,8 +93,14 @@ class ContactDerivatives:
     @property
     def margin(self) -> float:
         """How far the nearest contact or box row is from another mode, over the speeds of the
-        problem; the derivatives hold for changes that are small beside it. inf without contacts."""
-        return float(self.behaviour.margin.min(initial=np.inf))
+        problem; the derivatives hold for changes that are small beside it. inf without contacts.
+
+        A contact that others hold in place with, so that it could as well be left out, does not
+        count where it neither bears nor parts."""
+        margin = self.behaviour.margin.copy()
+        idle = np.flatnonzero(margin[: self.problem.nc] < RESIDUAL)
+        margin[idle[self._system.spans(self._rows.normal[idle])]] = np.inf
+        return float(margin.min(initial=np.inf))
 
     @property
     def names(self) -> tuple[str, ...]:

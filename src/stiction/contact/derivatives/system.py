@@ -15,6 +15,7 @@ Where the velocity is unique dv does not depend on which impulses are taken.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from stiction.contact.problem.arrays import Array
@@ -61,3 +62,11 @@ class ModeSystem:
         free = free - self._basis.T @ wanted
         push = solve_triangular(self._lower, free, lower=True, trans="T", check_finite=False)
         return push, (self._target.T @ wanted) / self._length[:, None]
+
+    def spans(self, rows: Array) -> NDArray[np.bool_]:
+        """(n,) which of the rows (n, nv) depend on held ones."""
+        divided = self._divide(rows.T).T
+        rest = divided - (divided @ self._basis.T) @ self._basis
+        size, left = (np.sqrt(np.einsum("ij,ij->i", x, x)) for x in (divided, rest))
+        found: NDArray[np.bool_] = left <= DEPENDENT * size
+        return found

@@ -121,6 +121,11 @@ def _soft_rows(b: Blocks, count: int) -> tuple[Array, Array, Array]:
     return rows, b.data[soft, Datum.DRAG], b.data[soft, Datum.BOUND]
 
 
+def first_rows(b: Blocks, count: int) -> Array:
+    """(count, nv) the first row of each block."""
+    return _by_block(b, count)[:, 0]
+
+
 def folded_push(b: Blocks, count: int) -> Array:
     """(nv,) impulse of the applied forces, and of the soft rows at the velocity before."""
     rows, drag, target = _soft_rows(b, count)

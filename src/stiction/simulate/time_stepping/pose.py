@@ -260,19 +260,15 @@ def guess_impulses(step: Step, count, f, built):
 
 
 @kernel
-def prepare(
-    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, request: Request, step: Step, work,
-    weight,
-):  # fmt: skip
-    """Mass, momentum, blocks, who touches whom, inverse inertias, the free velocity; why it
-    stopped. Where there are soft rows, the last two are those of the mass alone."""
+def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
+    """Mass, momentum and blocks of the posed step; whether they found room."""
     nv = b.first.shape[0]
     dt = number(m + _TIMESTEP)
     blocks, entries = count_blocks(d)
     step.counts[Count.NEED_BLOCKS] = blocks
     step.counts[Count.NEED_ENTRIES] = entries
     if blocks > b.head.shape[0] or entries > b.value.shape[0]:
-        return Stop.ROOM
+        return False
     read_mass(m, d, b, config.derivatives)
     qvel, force = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _SMOOTH), nv)
     for j in range(nv):
@@ -291,6 +287,20 @@ def prepare(
             place[:, Place.GAP], b.data[:count, Datum.SLIDE],
         )  # fmt: skip
     step.counts[Count.BLOCKS] = count
+    return True
+
+
+@kernel
+def prepare(
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, request: Request, step: Step, work,
+    weight,
+):  # fmt: skip
+    """Mass, momentum, blocks, who touches whom, inverse inertias, the free velocity; why it
+    stopped. Where there are soft rows, the last two are those of the mass alone."""
+    nv = b.first.shape[0]
+    if not fill_blocks(m, d, config, b, step):
+        return Stop.ROOM
+    count = step.counts[Count.BLOCKS]
     if not connect_blocks(b, count, g, s):
         return Stop.ROOM
     for k in range(b.mass.shape[0]):

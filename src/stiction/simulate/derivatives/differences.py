@@ -1,0 +1,311 @@
+"""What a step's problem is at states nearby: central differences of all that comes before contact.
+
+The law of contact is differentiated exactly (`contact/derivatives`); it needs to know how the
+problem itself changes. Here the state, a control or a parameter is moved a little to either side,
+kinematics, forces, collisions and rows are evaluated as a step does it, and the problem is read at
+the velocity and the impulses of the step: nothing is solved again.
+
+    push      S (v - v+) + h f + J' f          momentum that is left over
+    speed     J v+                             of each row
+    gap, data                                  of each block
+    push_w    -S w + N' f_w, speed_w = N w     the same of the overlap's correction w
+    act       activations after the step
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import library as mj
+from stiction.bridge.guard import caught
+from stiction.bridge.layout import number, numbers, offset, pointer
+from stiction.bridge.rows import Key, Place
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import (
+    DATA,
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Kind,
+    add_impulses,
+    mass_times,
+)
+from stiction.contact.solvers.workspace import unpack_problem
+from stiction.kernels.compile import kernel
+from stiction.kernels.packing import packed
+from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.pose import fill_blocks, meet, move_smoothly
+from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
+
+Indices = NDArray[np.int64]
+
+_QPOS, _QVEL, _ACT, _TIME = (offset("mjData", name) for name in ("qpos", "qvel", "act", "time"))
+_NQ, _NA = offset("mjModel", "nq"), offset("mjModel", "na")
+
+
+@packed
+class Reference(NamedTuple):
+    """The step that is differentiated; n blocks."""
+
+    key: Indices  # (n, Key)
+    place: Array  # (n, Place)
+    velocity: Array  # (nv,) v+
+    impulse: Array  # (n, ROWS)
+    correction: Array  # (nv,) w
+    pushed: Array  # (n,) impulses that pushed overlap out
+
+
+@packed
+class Reading(NamedTuple):
+    """The problem at one state."""
+
+    push: Array  # (nv,)
+    speed: Array  # (n, ROWS)
+    gap: Array  # (n,)
+    data: Array  # (n, DATA)
+    push_w: Array  # (nv,)
+    speed_w: Array  # (n,)
+    act: Array  # (na,)
+    found: Array  # (n,) 1 where the block was there
+
+
+@packed
+class Columns(NamedTuple):
+    """Derivatives of readings, a line for each variable."""
+
+    push: Array  # (k, nv)
+    speed: Array  # (k, n, ROWS)
+    gap: Array  # (k, n)
+    data: Array  # (k, n, DATA)
+    push_w: Array  # (k, nv)
+    speed_w: Array  # (k, n)
+    act: Array  # (k, na)
+
+
+@packed
+class Scratch(NamedTuple):
+    """What moving a state works in."""
+
+    qpos: Array  # (nq,)
+    direction: Array  # (nv,)
+    moved: Array  # (nv,)
+    match: Indices  # (n,)
+
+
+def allocate(n: int, nv: int, nq: int, na: int) -> tuple[Reading, Reading, Scratch]:
+    """Two readings, and what they are made in."""
+    made = [
+        Reading(
+            np.zeros(nv), np.zeros((n, ROWS)), np.zeros(n), np.zeros((n, DATA)), np.zeros(nv),
+            np.zeros(n), np.zeros(na), np.zeros(n),
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    scratch = Scratch(np.zeros(nq), np.zeros(nv), np.zeros(nv), np.zeros(n, np.int64))
+    return made[0], made[1], scratch
+
+
+def allocate_columns(k: int, n: int, nv: int, na: int) -> Columns:
+    """Room for k variables."""
+    return Columns(
+        np.zeros((k, nv)), np.zeros((k, n, ROWS)), np.zeros((k, n)), np.zeros((k, n, DATA)),
+        np.zeros((k, nv)), np.zeros((k, n)), np.zeros((k, na)),
+    )  # fmt: skip
+
+
+@kernel
+def _match(ref: Reference, key, place, count, match):
+    """match (n,) := the block that each one of the reference is now, or -1: of the same pair the
+    nearest, and of those alike the one that comes in the same turn."""
+    for i in range(ref.key.shape[0]):
+        match[i] = -1
+        best = np.inf
+        turn = 0
+        for k in range(i):
+            same = ref.key[k, 0] == ref.key[i, 0] and ref.key[k, 1] == ref.key[i, 1]
+            turn += 1 if same else 0
+        seen = 0
+        for k in range(count):
+            if key[k, 0] != ref.key[i, 0] or key[k, 1] != ref.key[i, 1]:
+                continue
+            apart = 1e-12 * (seen - turn) ** 2
+            if key[k, Key.INDEX] >= 0:
+                for c in range(Place.X, Place.Z + 1):
+                    apart += (place[k, c] - ref.place[i, c]) ** 2
+            if apart < best:
+                best = apart
+                match[i] = k
+            seen += 1
+
+
+@kernel
+def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: Reading):
+    """Reads the problem of the blocks at the velocity and the impulses of the reference; force
+    (cap, ROWS) is overwritten."""
+    head, data, column, value = b.head, b.data, b.column, b.value
+    nv = b.first.shape[0]
+    _match(ref, step.key, step.place, count, s.match)
+    for i in range(count):
+        for r in range(ROWS):
+            force[i, r] = 0.0
+    for i in range(ref.key.shape[0]):
+        k = s.match[i]
+        out.found[i] = 1.0 if k >= 0 else 0.0
+        out.speed_w[i] = out.gap[i] = 0.0
+        for r in range(ROWS):
+            out.speed[i, r] = 0.0
+        if k < 0:
+            continue
+        out.gap[i] = step.place[k, Place.GAP]
+        for c in range(DATA):
+            out.data[i, c] = data[k, c]
+        width, c0 = head[k, Head.WIDTH], head[k, Head.COLUMN]
+        for r in range(head[k, Head.ROWS]):
+            force[k, r] = ref.impulse[i, r]
+            a0 = head[k, Head.VALUE] + r * width
+            speed, pushed = 0.0, 0.0
+            for c in range(width):
+                speed += value[a0 + c] * ref.velocity[column[c0 + c]]
+                pushed += value[a0 + c] * ref.correction[column[c0 + c]]
+            out.speed[i, r] = speed
+            if r == 0:
+                out.speed_w[i] = pushed
+    for j in range(nv):
+        s.moved[j] = b.velocity[j] - ref.velocity[j]
+    mass_times(b, s.moved, out.push)
+    for j in range(nv):
+        out.push[j] += b.push[j]
+    add_impulses(b, 0, count, force, out.push)
+    for i in range(count):
+        for r in range(ROWS):
+            force[i, r] = 0.0
+    for i in range(ref.key.shape[0]):
+        k = s.match[i]
+        if k >= 0:
+            force[k, 0] = ref.pushed[i]
+            if head[k, Head.KIND] == Kind.SOFT:
+                force[k, 0] = -data[k, Datum.DRAG] * out.speed_w[i]
+    for j in range(nv):
+        s.moved[j] = -ref.correction[j]
+    mass_times(b, s.moved, out.push_w)
+    add_impulses(b, 0, count, force, out.push_w)
+
+
+@kernel
+def _advance_activations(m, d, s: Scratch, out: Reading):
+    """Activations after the step, by MuJoCo; the state is put back."""
+    na, nq, nv = out.act.shape[0], s.qpos.shape[0], s.direction.shape[0]
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
+    act, time = numbers(pointer(d + _ACT), na), numbers(d + _TIME, 1)
+    before, now = act.copy(), time[0]
+    place, speed = qpos.copy(), qvel.copy()
+    mj.euler(m, d)
+    for k in range(na):
+        out.act[k] = act[k]
+        act[k] = before[k]
+    for k in range(nq):
+        qpos[k] = place[k]
+    for j in range(nv):
+        qvel[j] = speed[j]
+    time[0] = now
+
+
+@kernel
+def _evaluate(m, d, config: Config, ground, address, ref: Reference, s: Scratch, out: Reading):
+    """Poses the step at the state as it is, and reads it; why it stopped."""
+    b, _, _, request = unpack_problem(address)
+    _, step = unpack_step(address)
+    move_smoothly(m, d)
+    if not meet(m, d, config, ground, request, step, 0.0):
+        return Stop.ARENA
+    if not fill_blocks(m, d, config, b, step):
+        return Stop.ROOM
+    count = step.counts[Count.BLOCKS]
+    _read(b, count, step, request.guess, ref, s, out)
+    if out.act.shape[0] > 0:
+        _advance_activations(m, d, s, out)
+    return Stop.DONE
+
+
+@kernel
+def pose(frame, m, d, config: Config, ground, address):
+    """Poses the step at the state as it is, into the workspace; why it stopped."""
+    if caught(frame) != 0:
+        return Stop.ERROR
+    b, _, _, request = unpack_problem(address)
+    _, step = unpack_step(address)
+    move_smoothly(m, d)
+    if not meet(m, d, config, ground, request, step, 0.0):
+        return Stop.ARENA
+    if not fill_blocks(m, d, config, b, step):
+        return Stop.ROOM
+    return Stop.DONE
+
+
+@kernel
+def _move(m, d, variable, amount, s: Scratch):
+    """Moves a variable; of a degree of freedom, the position from s.qpos on."""
+    if variable >= 0:
+        numbers(variable, 1)[0] += amount
+        return
+    nq = s.qpos.shape[0]
+    qpos = numbers(pointer(d + _QPOS), nq)
+    for k in range(nq):
+        qpos[k] = s.qpos[k]
+    if amount != 0.0:
+        s.direction[-1 - variable] = 1.0
+        mj.integrate_pos(m, pointer(d + _QPOS), s.direction.ctypes.data, amount)
+        s.direction[-1 - variable] = 0.0
+
+
+@kernel
+def differentiate(
+    frame, m, d, config: Config, ground, address, variable, eps, ref: Reference, ends, s: Scratch,
+    out: Columns,
+):  # fmt: skip
+    """Fills `out` with central differences; why it stopped.
+
+    variable (k,): the address of a number in the data or the model, or -1 - a degree of freedom
+    whose position is moved; eps (k,): how far. A block that is not there on one side is taken to
+    be as on the other.
+    """
+    if caught(frame) != 0:
+        return Stop.ERROR
+    plus, minus = ends
+    nq = s.qpos.shape[0]
+    qpos = numbers(pointer(d + _QPOS), nq)
+    for k in range(nq):
+        s.qpos[k] = qpos[k]
+    for c in range(variable.shape[0]):
+        kept = number(variable[c]) if variable[c] >= 0 else 0.0
+        _move(m, d, variable[c], eps[c], s)
+        stop = _evaluate(m, d, config, ground, address, ref, s, plus)
+        if stop == Stop.DONE:
+            _move(m, d, variable[c], -2.0 * eps[c] if variable[c] >= 0 else -eps[c], s)
+            stop = _evaluate(m, d, config, ground, address, ref, s, minus)
+        if variable[c] >= 0:
+            numbers(variable[c], 1)[0] = kept
+        else:
+            _move(m, d, variable[c], 0.0, s)
+        if stop != Stop.DONE:
+            return stop
+        scale = 0.5 / eps[c]
+        for j in range(plus.push.shape[0]):
+            out.push[c, j] = (plus.push[j] - minus.push[j]) * scale
+            out.push_w[c, j] = (plus.push_w[j] - minus.push_w[j]) * scale
+        for k in range(plus.act.shape[0]):
+            out.act[c, k] = (plus.act[k] - minus.act[k]) * scale
+        for i in range(plus.gap.shape[0]):
+            if plus.found[i] == 0.0 or minus.found[i] == 0.0:
+                continue
+            out.gap[c, i] = (plus.gap[i] - minus.gap[i]) * scale
+            out.speed_w[c, i] = (plus.speed_w[i] - minus.speed_w[i]) * scale
+            for r in range(ROWS):
+                out.speed[c, i, r] = (plus.speed[i, r] - minus.speed[i, r]) * scale
+            for k in range(DATA):
+                out.data[c, i, k] = (plus.data[i, k] - minus.data[i, k]) * scale
+    return Stop.DONE

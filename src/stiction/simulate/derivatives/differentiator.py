@@ -1,0 +1,214 @@
+"""Takes a step on a copy of the state, and finds out how its problem changes nearby."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from stiction.bridge.rows import Key, Place
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import Blocks
+from stiction.contact.problem.graph import Size
+from stiction.errors import StictionError
+from stiction.simulate.derivatives.differences import (
+    Columns,
+    Reference,
+    allocate,
+    allocate_columns,
+    differentiate,
+    pose,
+)
+from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives
+from stiction.simulate.report import Report
+from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
+
+if TYPE_CHECKING:
+    from stiction.simulate.simulator import Simulator
+
+INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+
+NEARBY = 1e-5
+"""How far positions and inputs are moved, over their own size: halfway, in digits, between the
+curvature that central differences miss and the rounding that they magnify."""
+
+FASTER = 1e-4
+"""How far velocities are moved: smooth forces are all but quadratic in them."""
+
+
+class Differentiator:
+    """Of one simulator: has a simulator of its own, with the same settings, to step copies with."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        """simulator: of its own, which nobody else steps."""
+        self._sim = simulator
+        self._data = mujoco.MjData(self.model)
+        self._work = Workspace(self.model)
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The simulator's own copy of the model."""
+        return self._sim._own.model
+
+    def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
+        """Of the step from the state of `data`, which is left as it is; before: the workspace with
+        the impulses that the step would begin with."""
+        physics = np.empty(mujoco.mj_stateSize(self.model, INTEGRATION))
+        mujoco.mj_getState(self.model, data, physics, INTEGRATION)
+        self._put(physics)
+        self._sim._begin_from(before)
+        report = self._sim.step(self._data)
+        solved = self._read(physics, report)
+        return StepDerivatives(self, physics, report, StepLinearization(solved))
+
+    def _put(self, physics: Array) -> None:
+        mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)
+
+    def _call(self, kernel: Any, *arguments: Any) -> None:
+        """Runs a kernel of `differences.py` on the copy, with room for what it finds."""
+        sim = self._sim
+        while True:
+            stop = sim._guard.call(
+                self._data, kernel, sim._guard.frame, sim._own.address, self._data._address,
+                sim._config, sim._ground, self._work.address, *arguments,
+            )  # fmt: skip
+            stop = Stop(stop)
+            if stop == Stop.DONE:
+                return
+            if stop != Stop.ROOM:
+                raise StictionError(f"no derivatives: near this state MuJoCo stopped ({stop!r})")
+            self._work = self._work.grown(self.model)
+
+    def _read(self, physics: Array, report: Report) -> Solved:
+        """The step that was taken, its problem posed once more: a step's own is overwritten by
+        the overlap's."""
+        sim, taken = self._sim, self._sim._work
+        record = taken.step.record[: int(taken.step.counts[Count.BLOCKS])].copy()
+        velocity = taken.step.v_plus.copy()
+        correction = taken.newton.v - velocity
+        island = _islands(taken, len(record))
+        self._put(physics)
+        self._call(pose)
+        step = self._work.step
+        n = int(step.counts[Count.BLOCKS])
+        key, place = step.key[:n].copy(), step.place[:n].copy()
+        match = _match(key, place, record)
+        config = sim._config
+        law = "frictionless" if report.frictionless else sim.contact.law
+        return Solved(
+            _copied(self._work.blocks),
+            key,
+            place,
+            record[match, Record.FORCE : Record.FORCE + 6],
+            velocity,
+            correction,
+            record[match, Record.CORRECTION],
+            island[match],
+            law,
+            sim.contact.facets or 0,
+            float(self.model.opt.timestep),
+            float(config.touch),
+            float(config.slack),
+            float(config.shallow),
+        )
+
+    def state_columns(self, physics: Array, solved: StepLinearization) -> Columns:
+        """For positions, velocities, activations and controls, in this order."""
+        m, d = self.model, self._data
+        size = self._sim._own.size
+        variable, eps = [], []
+        for j in range(m.nv):
+            variable.append(-1 - j)
+            eps.append(NEARBY * (size if _is_length(m, j) else 1.0))
+        for array, step in ((d.qvel, FASTER), (d.act, NEARBY), (d.ctrl, NEARBY)):
+            start = array.__array_interface__["data"][0]
+            for k in range(len(array)):
+                variable.append(start + 8 * k)
+                eps.append(step)
+        return self._columns(physics, solved, variable, eps)
+
+    def parameter_columns(self, physics: Array, solved: StepLinearization, name: str) -> Columns:
+        """For each number of a field of the model."""
+        field = getattr(self.model, name)
+        start = field.__array_interface__["data"][0]
+        eps = NEARBY * np.maximum(np.abs(field.ravel()), np.abs(field).max() or 1.0)
+        return self._columns(physics, solved, start + 8 * np.arange(field.size), eps)
+
+    def sensor_differences(self, physics: Array) -> Array:
+        """(nsensordata, 2 nv + na + nu) sensors by state and controls, by differences of steps."""
+        m, d = self.model, self._data
+        n = 2 * m.nv + m.na
+        out = np.zeros((m.nsensordata, n + m.nu))
+        direction = np.zeros(m.nv)
+        for k in range(n + m.nu):
+            ends = []
+            for amount in (NEARBY, -NEARBY):
+                self._put(physics)
+                if k < m.nv:
+                    direction[k] = 1.0
+                    mujoco.mj_integratePos(m, d.qpos, direction, amount)
+                    direction[k] = 0.0
+                elif k < 2 * m.nv:
+                    d.qvel[k - m.nv] += amount
+                elif k < n:
+                    d.act[k - 2 * m.nv] += amount
+                else:
+                    d.ctrl[k - n] += amount
+                self._sim.step(d)
+                ends.append(d.sensordata.copy())
+            out[:, k] = (ends[0] - ends[1]) / (2.0 * NEARBY)
+        return out
+
+    def _columns(
+        self, physics: Array, solved: StepLinearization, variable: Any, eps: Any
+    ) -> Columns:
+        m, s = self.model, solved.step
+        self._put(physics)
+        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed)
+        out = allocate_columns(len(variable), s.count, m.nv, m.na)
+        plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
+        self._call(
+            differentiate, np.array(variable, np.int64), np.array(eps, np.float64), reference,
+            (plus, minus), scratch, out,
+        )  # fmt: skip
+        return out
+
+
+def _copied(blocks: Blocks) -> Blocks:
+    parts: Any = (part.copy() for part in blocks)
+    return Blocks(*parts)
+
+
+def _is_length(model: mujoco.MjModel, dof: int) -> bool:
+    """Whether the position of a degree of freedom is a length."""
+    joint = model.dof_jntid[dof]
+    kind = model.jnt_type[joint]
+    if kind == mujoco.mjtJoint.mjJNT_FREE:
+        return bool(dof - model.jnt_dofadr[joint] < 3)
+    return bool(kind == mujoco.mjtJoint.mjJNT_SLIDE)
+
+
+def _islands(work: Workspace, n: int) -> Indices:
+    """(n,) island of each block."""
+    graph = work.solver.graph
+    out = np.full(n, -1)
+    for k in range(int(graph.size[Size.ISLANDS])):
+        out[graph.member[graph.members[k] : graph.members[k + 1]]] = k
+    return out
+
+
+def _match(key: Indices, place: Array, record: Array) -> Indices:
+    """(n,) the line of the record that each block has: a step with wide margins for limits may have
+    had more blocks."""
+    same = record[: len(key), Record.FIRST : Record.SECOND + 1]
+    if len(record) == len(key) and (same == key[:, : Key.SECOND + 1]).all():
+        return np.arange(len(key))
+    out = np.zeros(len(key), np.int64)
+    for i in range(len(key)):
+        pair = (record[:, Record.FIRST] == key[i, 0]) & (record[:, Record.SECOND] == key[i, 1])
+        apart = record[:, Record.X : Record.X + 3] - place[i, Place.X : Place.Z + 1]
+        out[i] = int(np.argmin(np.where(pair, (apart**2).sum(axis=1), np.inf)))
+    return out

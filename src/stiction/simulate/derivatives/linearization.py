@@ -1,0 +1,188 @@
+"""The law of contact of a step, and its correction of overlap, to first order.
+
+A step has two problems in a row: velocities, by the law of contact, and the overlap's correction w,
+without friction, whose bounds are what the gaps leave after v+:
+
+    N w >= -gap / h - N v+
+
+Both are differentiated at the modes that they were solved with. Where a pressed contact touches
+within what counts as no gap, the side of the overlap is taken: positions are put back onto the
+surface, and the velocity does not change with the gap. Errors of rigid equalities are put back too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.rows import Place
+from stiction.contact.derivatives.derivatives import ContactDerivatives, Disturbance
+from stiction.contact.derivatives.modes import Answer
+from stiction.contact.derivatives.system import ModeSystem
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.block_problem import box_rows, dense_mass, first_rows, to_problem
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.simulate.derivatives.differences import Columns
+from stiction.simulate.time_stepping.finish import CAUTIOUS
+from stiction.tolerances import RESIDUAL
+
+Indices = NDArray[np.int64]
+
+
+ALIKE = 1e-12
+"""Difference of two gaps over their size that is rounding: each is then taken for itself."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A step's problem with its answer; n blocks."""
+
+    blocks: Blocks
+    key: Indices  # (n, Key)
+    place: Array  # (n, Place)
+    impulse: Array  # (n, ROWS)
+    velocity: Array  # (nv,) v+
+    correction: Array  # (nv,) w
+    pushed: Array  # (n,) impulses of the correction
+    island: Indices  # (n,)
+    law: str
+    facets: int
+    dt: float
+    touch: float
+    slack: float
+    shallow: float
+
+    @property
+    def count(self) -> int:
+        """Blocks."""
+        return len(self.key)
+
+    @property
+    def gap(self) -> Array:
+        """(n,) distances before the step [m, rad]."""
+        return self.place[:, Place.GAP]
+
+    @property
+    def kind(self) -> Indices:
+        """(n,) `Kind` of each."""
+        return self.blocks.head[: self.count, Head.KIND]
+
+
+class StepLinearization:
+    """Changes of v+ and w for changes of the step's problem."""
+
+    def __init__(self, step: Solved) -> None:
+        self.step = step
+        b, n = step.blocks, step.count
+        problem = to_problem(b, n, step.dt)
+        self._contacts = np.flatnonzero(step.kind == Kind.CONTACT)
+        self._joints = np.flatnonzero(step.kind == Kind.HOLD)
+        self._soft = np.flatnonzero(step.kind == Kind.SOFT)
+        pairs = box_rows(b.head[:n])
+        self._box = np.array(pairs, np.int64).reshape(-1, 2)
+        f = step.impulse
+        answer = Answer(
+            step.velocity,
+            f[self._contacts, 0],
+            f[self._contacts, 1:3],
+            f[self._joints, 0],
+            f[self._box[:, 0], self._box[:, 1]],
+        )
+        self.law = ContactDerivatives(problem, step.law, step.facets, answer)
+        self._rows = first_rows(b, n)
+        self._source = self._bounded_by()
+        self._correct()
+
+    def _bounded_by(self) -> Indices:
+        """(n,) the block whose gap a contact's bound is, or -1 where it is none: contacts of one
+        pair that are all but equally far have the nearest one's (`bridge.rows.merge_gaps`)."""
+        step, bound = self.step, self.step.blocks.data[: self.step.count, Datum.BOUND]
+        out = np.where(bound < 0.0, np.arange(step.count), -1)
+        own = -step.gap / step.dt
+        for i in np.flatnonzero((out >= 0) & (own < bound * (1.0 + ALIKE))):
+            same = (step.key[:, :2] == step.key[i, :2]).all(axis=1)
+            out[i] = int(np.argmin(np.where(same, np.abs(own - bound[i]), np.inf)))
+        out[step.kind != Kind.CONTACT] = -1
+        return out
+
+    def _correct(self) -> None:
+        """The system of the correction: which rows it holds, and their share of the gap."""
+        step = self.step
+        self._share = np.ones(step.count)
+        self._deepest = np.full(step.count, -1)
+        held = np.zeros(step.count, np.bool_)
+        pressed = np.zeros(step.count, np.bool_)
+        pressed[self._contacts] = self.law.behaviour.normal
+        speed = self._rows @ (step.velocity + step.correction)
+        for island in np.unique(step.island[step.island >= 0]):
+            members = np.flatnonzero(step.island == island)
+            contacts = members[step.kind[members] == Kind.CONTACT]
+            joints = members[step.kind[members] == Kind.HOLD]
+            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[joints]), [0.0]])
+            deep = float(depth.max())
+            at_rest = not deep > step.slack
+            if np.isinf(step.slack):
+                continue
+            held[joints] = True
+            if at_rest:
+                held[contacts] = pressed[contacts] & (step.gap[contacts] <= step.touch)
+                continue
+            if deep > step.shallow:
+                share = max(CAUTIOUS, step.shallow / deep)
+                deepest = np.concatenate([contacts, joints])[np.argmax(depth[:-1])]
+                for i in (*contacts[step.gap[contacts] <= 0.0], *joints):
+                    self._share[i] = share
+                    self._deepest[i] = deepest if share > CAUTIOUS else -1
+            wanted = -self._share[contacts] * step.gap[contacts] / step.dt
+            tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * np.abs(speed[contacts]).max()
+            held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
+        self._held = np.flatnonzero(held)
+        self._system = None
+        if len(self._held):
+            rows = self._rows[self._held]
+            self._system = ModeSystem(dense_mass(step.blocks, step.count), rows, rows)
+
+    def solve(self, c: Columns) -> tuple[Array, Array]:
+        """(dv+ (nv, k), dw (nv, k)) for k lines of changes."""
+        step = self.step
+        data = c.data.transpose(1, 2, 0)
+        speed = c.speed.transpose(1, 2, 0)
+        gap = c.gap.T
+        push = c.push.T.copy()
+        soft = self._soft
+        if len(soft):
+            off = (self._rows[soft] @ step.velocity) - step.blocks.data[soft, Datum.BOUND]
+            drag = step.blocks.data[soft, Datum.DRAG]
+            force = -data[soft, Datum.DRAG] * off[:, None]
+            force -= drag[:, None] * (speed[soft, 0] - data[soft, Datum.BOUND])
+            push += self._rows[soft].T @ force
+        bound = np.where((self._source >= 0)[:, None], -gap[self._source] / step.dt, 0.0)
+        i, r = self._box[:, 0], self._box[:, 1]
+        found = self.law.solve(
+            Disturbance(
+                push,
+                (speed[:, 0] - bound)[self._contacts],
+                speed[self._contacts, 1:3],
+                speed[self._joints, 0],
+                speed[i, r],
+                data[self._contacts, Datum.SLIDE],
+                data[self._contacts, Datum.DRAG],
+                np.where((r == 0)[:, None], data[i, Datum.LIMIT], 0.0),
+                np.where((r == 3)[:, None], data[i, Datum.SPIN], data[i, Datum.ROLL]),
+            )
+        )
+        return found.velocity, self._solve_correction(c, gap, speed[:, 0], found.velocity)
+
+    def _solve_correction(self, c: Columns, gap: Array, speed: Array, velocity: Array) -> Array:
+        step, held = self.step, self._held
+        if self._system is None:
+            return np.zeros_like(velocity)
+        asked = self._share[held, None] * gap[held]
+        for row, i in enumerate(held):
+            deepest = self._deepest[i]
+            if deepest >= 0:
+                asked[row] -= self._share[i] * step.gap[i] / step.gap[deepest] * gap[deepest]
+        asked = -asked / step.dt - speed[held] - self._rows[held] @ velocity - c.speed_w.T[held]
+        return self._system.solve(c.push_w.T, asked)[0]

@@ -1,0 +1,145 @@
+"""`StepDerivatives`: what `Simulator.derivatives` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.arrays import Array
+from stiction.errors import InvalidInput, unknown
+from stiction.simulate.derivatives.differences import Columns
+from stiction.simulate.derivatives.linearization import StepLinearization
+from stiction.simulate.derivatives.manifold import integrate, quaternion_dofs
+from stiction.simulate.report import Report
+
+if TYPE_CHECKING:
+    from stiction.simulate.derivatives.differentiator import Differentiator
+
+STATE = ("qpos", "qvel", "act")
+
+
+class StepDerivatives:
+    """Derivatives of one step, in the conventions of `mjd_transitionFD`.
+
+    The state is (change of position, velocity, activation), 2 nv + na numbers; a change of position
+    is taken in tangent space, as `mj_differentiatePos` has it.
+    """
+
+    report: Report
+    """Of the step that is differentiated."""
+
+    def __init__(
+        self, source: Differentiator, physics: Array, report: Report, solved: StepLinearization
+    ) -> None:
+        self._source, self._physics, self.report = source, physics, report
+        self._solved = solved
+        self._step = solved.step
+
+    def __repr__(self) -> str:
+        n = len(self.A)
+        return f"StepDerivatives(A=({n}, {n}), B={self.B.shape}, margin={self.margin:.3g})"
+
+    @property
+    def margin(self) -> float:
+        """How far the nearest contact, limit or dry joint is from another mode, over the speeds of
+        the step; inf without any. The derivatives hold for changes that are small beside it."""
+        return self._solved.law.margin
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """Of `report.contacts`."""
+        return tuple(contact.mode for contact in self.report.contacts)
+
+    @property
+    def A(self) -> Array:
+        """(2 nv + na, 2 nv + na) next state by state."""
+        return self._transition[0]
+
+    @property
+    def B(self) -> Array:
+        """(2 nv + na, nu) next state by controls."""
+        return self._transition[1]
+
+    @cached_property
+    def _transition(self) -> tuple[Array, Array]:
+        model = self._source.model
+        n = 2 * model.nv + model.na
+        columns = self._source.state_columns(self._physics, self._solved)
+        both = self._carry(columns, np.eye(model.nv, n + model.nu))
+        return np.ascontiguousarray(both[:, :n]), np.ascontiguousarray(both[:, n:])
+
+    @property
+    def C(self) -> Array:
+        """(nsensordata, 2 nv + na) sensors by state; by differences of whole steps."""
+        return self._sensors[0]
+
+    @property
+    def D(self) -> Array:
+        """(nsensordata, nu) sensors by controls; by differences of whole steps."""
+        return self._sensors[1]
+
+    @cached_property
+    def _sensors(self) -> tuple[Array, Array]:
+        both = self._source.sensor_differences(self._physics)
+        n = 2 * self._source.model.nv + self._source.model.na
+        return np.ascontiguousarray(both[:, :n]), np.ascontiguousarray(both[:, n:])
+
+    def parameters(self, names: str | Sequence[str]) -> dict[str, Array]:
+        """(2 nv + na, *shape) next state by each of the model's fields with these names:
+        `body_mass`, `geom_friction`, `dof_damping`, ... Any field of floating-point numbers that a
+        step reads; what MuJoCo's compiler derives from a field (`mj_setConst`) is not followed."""
+        wanted = [names] if isinstance(names, str) else list(names)
+        out: dict[str, Array] = {}
+        for name in wanted:
+            field = getattr(self._source.model, name, None)
+            if not (isinstance(field, np.ndarray) and field.dtype == np.float64 and field.size):
+                fields = numeric_fields(self._source.model)
+                raise InvalidInput("names", unknown(name, fields))
+            columns = self._source.parameter_columns(self._physics, self._solved, name)
+            nv = self._source.model.nv
+            moved = self._carry(columns, np.zeros((nv, field.size)))
+            out[name] = moved.reshape(len(moved), *field.shape)
+        return out
+
+    def _carry(self, columns: Columns, place: Array) -> Array:
+        """(2 nv + na, k) change of the state after the step; place (nv, k): of positions before."""
+        step = self._step
+        velocity, correction = self._solved.solve(columns)
+        position = integrate(
+            quaternion_dofs(self._source.model),
+            step.dt,
+            step.velocity + step.correction,
+            place,
+            velocity + correction,
+        )
+        return np.concatenate([position, velocity, columns.act.T])
+
+    def jvp(self, state: Array | None = None, control: Array | None = None) -> Array:
+        """(2 nv + na,) change of the next state for changes of state and controls."""
+        out = np.zeros(len(self.A))
+        if state is not None:
+            out += self.A @ np.asarray(state, np.float64)
+        if control is not None:
+            out += self.B @ np.asarray(control, np.float64)
+        return out
+
+    def vjp(self, gradient: Array) -> tuple[Array, Array]:
+        """(by state (2 nv + na,), by controls (nu,)) of a function whose gradient with respect to
+        the next state is given."""
+        given = np.asarray(gradient, np.float64)
+        return given @ self.A, given @ self.B
+
+
+def numeric_fields(model: object) -> Iterable[str]:
+    """Names of the model's arrays of floating-point numbers."""
+    names = [name for name in dir(model) if not name.startswith("_")]
+    kinds = ((name, getattr(model, name, None)) for name in names)
+    return tuple(
+        name
+        for name, value in kinds
+        if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.size
+    )

@@ -1,0 +1,287 @@
+"""Derivatives of steps, against central differences of the steps themselves."""
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import SMOOTH, load, smooth
+from numpy.testing import assert_allclose, assert_array_equal
+
+import stiction
+from stiction import Coulomb, Frictionless, InvalidInput, Mode, NoSlip, Viscous, scenes
+
+STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+EPS = 3e-7
+
+
+def differences(sim, data, eps=EPS):
+    """(A, B) of the simulator's own step, in tangent space."""
+    m = sim.model
+    start = np.empty(mujoco.mj_stateSize(m, STATE))
+    mujoco.mj_getState(m, data, start, STATE)
+    moved, n = mujoco.MjData(m), 2 * m.nv + m.na
+
+    def end(k, amount):
+        mujoco.mj_setState(m, moved, start, STATE)
+        if k < m.nv:
+            mujoco.mj_integratePos(m, moved.qpos, np.eye(m.nv)[k], amount)
+        else:
+            part = moved.qvel if k < 2 * m.nv else moved.act if k < n else moved.ctrl
+            part[k - (m.nv if k < 2 * m.nv else 2 * m.nv if k < n else n)] += amount
+        sim.forget()
+        sim.step(moved)
+        return moved.qpos.copy(), np.concatenate([moved.qvel, moved.act])
+
+    out = np.zeros((n, n + m.nu))
+    for k in range(n + m.nu):
+        (ahead, fast), (behind, slow) = end(k, eps), end(k, -eps)
+        place = np.zeros(m.nv)
+        mujoco.mj_differentiatePos(m, place, 2.0 * eps, behind, ahead)
+        out[:, k] = np.concatenate([place, (fast - slow) / (2.0 * eps)])
+    return out[:, :n], out[:, n:]
+
+
+def assert_agree(sim, data, tolerance=1e-5, eps=EPS):
+    """The derivatives are those of the step; returns them."""
+    before = data.qpos.copy(), data.qvel.copy(), data.time
+    found = sim.derivatives(data)
+    assert before[2] == data.time
+    assert_array_equal(before[0], data.qpos)
+    assert_array_equal(before[1], data.qvel)
+    for have, want in zip((found.A, found.B), differences(sim, data, eps), strict=True):
+        size = max(1.0, np.abs(want).max(initial=0.0))
+        assert_allclose(have / size, want / size, atol=tolerance)
+    return found
+
+
+def swell(model, by=1e-5):
+    """Makes geoms a little larger, so that what touches overlaps: differences then stay on one side
+    of contact."""
+    types = mujoco.mjtGeom
+    for g in range(model.ngeom):
+        kind = types(int(model.geom_type[g]))
+        if kind in (types.mjGEOM_SPHERE, types.mjGEOM_CAPSULE):
+            model.geom_size[g, 0] += by
+        elif kind in (types.mjGEOM_BOX, types.mjGEOM_ELLIPSOID):
+            model.geom_size[g] += by
+        elif kind == types.mjGEOM_CYLINDER:
+            model.geom_size[g, :2] += by
+        if kind != types.mjGEOM_PLANE:
+            model.geom_rbound[g] += 2.0 * by
+            model.geom_aabb[g, 3:] += by
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_smooth_motion_has_the_derivatives_of_its_steps(name):
+    model, data = smooth(name)
+    data.ctrl[:], data.act[:] = 0.3, 0.05
+    assert_agree(stiction.Simulator(model), data, 1e-6, eps=1e-5)
+
+
+SCENES = ["pinch", "grasp", "incline", "sliding-cube", "ladder", "quadruped", "humanoid"]
+SCENES += ["tap-dance", "jack", "block-feeder"]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_shipped_scenes_have_the_derivatives_of_their_steps(name):
+    model, data, control = scenes.load(name)
+    sim = stiction.Simulator(model)
+    for _ in range(40):
+        if control:
+            control(model, data)
+        sim.step(data)
+    if control:
+        control(model, data)
+    swell(model)
+    found = assert_agree(stiction.Simulator(model), data)
+    assert any(mode != Mode.SEPARATE for mode in found.modes)
+
+
+BALL = """
+<mujoco>
+  <option timestep="0.005" cone="{cone}"/>
+  <worldbody>
+    <geom type="plane" size="9 9 1" condim="{dim}" friction=".6 .02 .01"/>
+    <body pos="0 0 .0999" euler="10 20 30"><freejoint/>
+      <geom type="ellipsoid" size=".1 .1 .1" mass="2" condim="{dim}" friction=".6 .02 .01"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("dim", [1, 3, 4, 6])
+@pytest.mark.parametrize("moving", [False, True])
+def test_contacts_of_all_dimensions_stick_spin_and_roll(dim, cone, moving):
+    model, data = load(BALL.format(dim=dim, cone=cone).replace("ellipsoid", "sphere"))
+    data.qvel[:] = [1.0, 0.4, -0.1, 2.0, 5.0, 3.0] if moving else [0.0, 0.0, -0.1, 0.0, 0.0, 0.0]
+    data.qfrc_applied[:] = [0.3, 0.1, 0.0, 0.001, 0.002, 0.003]
+    assert_agree(stiction.Simulator(model), data)
+
+
+JOINTS = """
+<mujoco>
+  <option timestep="0.004"/>
+  <worldbody>
+    <geom type="plane" size="9 9 1"/>
+    <body pos="0 0 .5">
+      <joint type="slide" axis="1 0 .2" frictionloss="{loss}" damping="1"/>
+      <joint axis="0 1 0" range="-40 {limit}" limited="true"/>
+      <geom type="capsule" fromto="0 0 0 .3 0 0" size=".03"/>
+      <body pos=".3 0 0">
+        <joint type="ball"/><geom type="capsule" fromto="0 0 0 .1 0 -.4" size=".03"/>
+        <body pos=".1 0 -.4"><joint axis="1 0 0" stiffness="3"/><joint axis="0 1 0" damping=".1"/>
+          <geom type="box" size=".08 .05 .03" pos=".02 0 -.02"/></body>
+      </body>
+    </body>
+    <body pos="1 0 .098"><freejoint/>
+      <geom type="cylinder" size=".08 .1" euler="0 4 0"/></body>
+  </worldbody>
+  <actuator><motor joint="{joint}" gear="3"/></actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("loss", [0.001, 50.0], ids=["loose", "dry"])
+@pytest.mark.parametrize("limit", [2, 60], ids=["stopped", "free"])
+def test_all_joint_types_limits_and_dry_friction(loss, limit):
+    text = JOINTS.format(loss=loss, limit=limit, joint="turn")
+    text = text.replace('<joint axis="0 1 0" range', '<joint name="turn" axis="0 1 0" range')
+    model, data = load(text)
+    data.qpos[1] = np.radians(2.5)
+    data.qvel[:] = np.linspace(-0.5, 1.0, model.nv)
+    data.ctrl[:] = 0.5
+    assert_agree(stiction.Simulator(model), data)
+
+
+LOOP = """
+<mujoco>
+  <option timestep="0.004"/>
+  <worldbody>
+    <geom type="plane" size="9 9 1"/>
+    <body name="a" pos="0 0 .4"><joint axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .2 0 0" size=".02" contype="0" conaffinity="0"/>
+      <body pos=".2 0 0"><joint axis="0 1 0"/>
+        <geom type="capsule" fromto="0 0 0 0 0 -.2" size=".02" contype="0" conaffinity="0"/>
+        <site name="end" pos="0 0 -.2"/></body></body>
+    <body name="b" pos="0 0 .2"><joint axis="0 1 0"/>
+      <geom type="capsule" fromto="0 0 0 .21 0 .0" size=".02" contype="0" conaffinity="0"/></body>
+    <body name="c" pos="1 0 .15"><freejoint/><geom type="sphere" size=".1"/></body>
+    <body name="hand" mocap="true" pos="1 .05 .2"/>
+  </worldbody>
+  <equality>
+    <connect body1="b" body2="a" anchor=".2 0 0"/>
+    <weld body1="c" body2="hand"/>
+  </equality>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("equality", ["soft", "rigid"])
+def test_loops_and_welds(equality):
+    model, data = load(LOOP)
+    data.qvel[:3] = [0.3, -0.2, 0.1]
+    assert_agree(stiction.Simulator(model, equality=equality), data, eps=1e-6)
+
+
+def tilted_box():
+    """A box that slides on an edge, a tenth of a millimetre deep."""
+    model, data = load(BALL.format(dim=3, cone="elliptic").replace("ellipsoid", "box"))
+    mujoco.mj_kinematics(model, data)
+    data.qpos[2] = 0.1 * np.abs(data.geom_xmat[1, 6:]).sum() - 1e-4
+    data.qvel[:] = [0.5, 0.2, -0.1, 0.3, -0.2, 0.1]
+    return model, data
+
+
+@pytest.mark.parametrize(
+    "contact", [Coulomb(), Coulomb(facets=8), NoSlip(), Viscous(20.0), Frictionless()], ids=repr
+)
+def test_every_law_of_contact(contact):
+    model, data = tilted_box()
+    found = assert_agree(stiction.Simulator(model, contact), data)
+    assert any(mode != Mode.SEPARATE for mode in found.modes)
+
+
+def test_a_ball_that_lands_has_the_derivative_of_its_gap():
+    model, data = load(BALL.format(dim=1, cone="elliptic").replace("ellipsoid", "sphere"))
+    data.qpos[2], data.qvel[2] = 0.101, -1.0
+    found = assert_agree(stiction.Simulator(model), data)
+    # v+ = -gap / h, and the ball ends on the ground wherever it began
+    assert found.A[8, 2] == pytest.approx(-1.0 / model.opt.timestep)
+    assert found.A[2, 2] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_rests_on_the_ground_is_put_back_onto_it():
+    model, data, _ = scenes.load("sliding-cube")
+    data.qvel[:] = 0.0
+    found = stiction.Simulator(model).derivatives(data)
+    assert found.report.overlap < 1e-12
+    assert_allclose(found.A[2], 0.0, atol=1e-9)  # height after the step: the ground's
+    assert_allclose(found.A[8], 0.0, atol=1e-6)
+
+
+def test_parameters_move_the_step_as_edits_of_the_model_do():
+    model, data = tilted_box()
+    found = (
+        stiction.Simulator(model)
+        .derivatives(data)
+        .parameters(["geom_friction", "body_mass", "body_inertia", "body_ipos"])
+    )
+    for name, matrix in found.items():
+        field = getattr(model, name)
+        assert matrix.shape == (12, *field.shape)
+        for at in [(1, 0), (1, 2)] if field.ndim > 1 else [(1,)]:
+            kept, ends = field[at], []
+            for amount in (1e-6, -1e-6):
+                field[at] = kept + amount
+                moved = mujoco.MjData(model)
+                moved.qpos[:], moved.qvel[:] = data.qpos, data.qvel
+                stiction.Simulator(model).step(moved)
+                ends.append(moved.qvel.copy())
+            field[at] = kept
+            want = (ends[0] - ends[1]) / 2e-6
+            have = matrix[(slice(6, None), *at)]
+            assert_allclose(have, want, atol=1e-5 * max(1.0, np.abs(want).max()))
+
+
+def test_sensors_have_derivatives_on_request():
+    model, data = load("""
+<mujoco><worldbody><body name="arm"><joint name="j" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 .3 0 0" size=".02"/></body></worldbody>
+  <actuator><motor joint="j"/></actuator>
+  <sensor><jointpos joint="j"/><jointvel joint="j"/><jointactuatorfrc joint="j"/></sensor>
+</mujoco>""")
+    found = stiction.Simulator(model).derivatives(data)
+    assert_allclose(found.C, [[1, 0], [0, 1], [0, 0]], atol=1e-8)
+    assert_allclose(found.D, [[0], [0], [1]], atol=1e-8)
+
+
+def test_products_take_changes_forward_and_gradients_back():
+    model, data, control = scenes.load("quadruped")
+    control(model, data)
+    found = stiction.Simulator(model).derivatives(data)
+    rng = np.random.default_rng(0)
+    x, u, g = (rng.normal(size=n) for n in (*found.B.shape, len(found.A)))
+    assert_allclose(found.jvp(x, u), found.A @ x + found.B @ u)
+    by_state, by_control = found.vjp(g)
+    assert by_state @ x + by_control @ u == pytest.approx(g @ found.jvp(x, u))
+
+
+def test_derivatives_leave_the_simulator_as_it_was():
+    model, data, _ = scenes.load("grasp")
+    ends = []
+    for look in (False, True):
+        sim, own = stiction.Simulator(model), mujoco.MjData(model)
+        own.qpos[:] = data.qpos
+        for _ in range(5):
+            if look:
+                sim.derivatives(own)
+            sim.step(own)
+        ends.append((own.qpos.copy(), own.qvel.copy(), sim.statistics.steps))
+    for plain, looked in zip(*ends, strict=True):
+        assert_array_equal(plain, looked)
+
+
+def test_what_has_no_derivatives_says_so():
+    model, data, _ = scenes.load("incline")
+    with pytest.raises(InvalidInput, match="EventDriven"):
+        stiction.Simulator(model, stepper=stiction.EventDriven()).derivatives(data)
+    found = stiction.Simulator(model).derivatives(data)
+    with pytest.raises(InvalidInput, match="body_mas"):
+        found.parameters("body_mas")
