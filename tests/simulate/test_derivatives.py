@@ -278,6 +278,25 @@ def test_derivatives_leave_the_simulator_as_it_was():
         assert_array_equal(plain, looked)
 
 
+def test_belts_carry_what_slides_and_what_sticks():
+    model, data = tilted_box()
+    model.geom_surfacevel[0, :3] = [0.3, -0.1, 0.0]
+    model.flg_surfacevel = 1
+    for speed in (0.0, 1.0):
+        data.qvel[0] = speed
+        assert_agree(stiction.Simulator(model), data)
+
+
+def test_what_bounces_has_no_derivatives_in_the_step_of_its_impact():
+    model, data = load(BALL.format(dim=1, cone="elliptic").replace("ellipsoid", "sphere"))
+    sim = stiction.Simulator(model, restitution=0.5)
+    data.qpos[2] = 0.5
+    assert_agree(sim, data)
+    data.qpos[2], data.qvel[2] = 0.101, -3.0
+    with pytest.raises(stiction.StictionError, match="bounce"):
+        sim.derivatives(data)
+
+
 def test_what_has_no_derivatives_says_so():
     model, data, _ = scenes.load("incline")
     with pytest.raises(InvalidInput, match="EventDriven"):

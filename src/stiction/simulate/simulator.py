@@ -591,6 +591,7 @@ class Simulator:
             on_failure=self.on_failure,
             tolerance=self.tolerance,
             budget=self.budget,
+            restitution=self.restitution,
         )
 
     def _begin_from(self, other: Workspace) -> None:

@@ -86,6 +86,8 @@ class Differentiator:
         """The step that was taken, its problem posed once more: a step's own is overwritten by
         the overlap's."""
         sim, taken = self._sim, self._sim._work
+        if sim._config.bounce < np.inf and taken.step.impact.any():
+            raise StictionError("no derivatives: contacts bounce within this step")
         record = taken.step.record[: int(taken.step.counts[Count.BLOCKS])].copy()
         velocity = taken.step.v_plus.copy()
         correction = taken.newton.v - velocity

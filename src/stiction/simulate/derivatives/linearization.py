@@ -83,11 +83,12 @@ class StepLinearization:
         pairs = box_rows(b.head[:n])
         self._box = np.array(pairs, np.int64).reshape(-1, 2)
         f = step.impulse
+        self._belts = problem.nv - len(step.velocity)  # the degree of freedom of moving surfaces
         answer = Answer(
-            step.velocity,
+            np.append(step.velocity, np.ones(self._belts)),
             f[self._contacts, 0],
             f[self._contacts, 1:3],
-            f[self._joints, 0],
+            np.append(f[self._joints, 0], np.zeros(self._belts)),
             f[self._box[:, 0], self._box[:, 1]],
         )
         self.law = ContactDerivatives(problem, step.law, step.facets, answer)
@@ -160,20 +161,24 @@ class StepLinearization:
             push += self._rows[soft].T @ force
         bound = np.where((self._source >= 0)[:, None], -gap[self._source] / step.dt, 0.0)
         i, r = self._box[:, 0], self._box[:, 1]
+        slip = speed[:, :4].copy()
+        slip[:, 1:] += data[:, Datum.SURFACE : Datum.SURFACE_SPIN + 1]
+        none = np.zeros((self._belts, push.shape[1]))
         found = self.law.solve(
             Disturbance(
-                push,
+                np.concatenate([push, none]),
                 (speed[:, 0] - bound)[self._contacts],
-                speed[self._contacts, 1:3],
-                speed[self._joints, 0],
-                speed[i, r],
+                slip[self._contacts, 1:3],
+                np.concatenate([speed[self._joints, 0], none]),
+                np.where((r == 3)[:, None], slip[i, 3], speed[i, r]),
                 data[self._contacts, Datum.SLIDE],
                 data[self._contacts, Datum.DRAG],
                 np.where((r == 0)[:, None], data[i, Datum.LIMIT], 0.0),
                 np.where((r == 3)[:, None], data[i, Datum.SPIN], data[i, Datum.ROLL]),
             )
         )
-        return found.velocity, self._solve_correction(c, gap, speed[:, 0], found.velocity)
+        velocity = found.velocity[: len(step.velocity)]
+        return velocity, self._solve_correction(c, gap, speed[:, 0], velocity)
 
     def _solve_correction(self, c: Columns, gap: Array, speed: Array, velocity: Array) -> Array:
         step, held = self.step, self._held
