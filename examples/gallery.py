@@ -8,12 +8,15 @@ Each is simulated for a little while first. Needs graphics (EGL, OSMesa or a scr
 import io
 import sys
 
-import matplotlib.pyplot as plt
-
 import stiction
 from stiction import scenes
 from stiction.reproduce.picture import render
 from stiction.reproduce.result import Picture
+
+try:
+    import matplotlib.pyplot as plt
+except ImportError:
+    sys.exit("examples/gallery.py needs matplotlib: pip install 'stiction[demo]'")
 
 COLUMNS = 4
 

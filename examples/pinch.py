@@ -11,7 +11,6 @@ import io
 import sys
 from time import perf_counter
 
-import matplotlib.pyplot as plt
 import mujoco
 import numpy as np
 from rich.console import Console
@@ -24,17 +23,22 @@ from stiction.record import tuned
 from stiction.reproduce.picture import render
 from stiction.reproduce.result import Picture
 
-SAMPLES = 200
-PAD, FLOOR = 0.02, 1e-12  # m: a slip that drops the part; the least slip that can be drawn
+try:
+    import matplotlib.pyplot as plt
+except ImportError:
+    sys.exit("examples/pinch.py needs matplotlib: pip install 'stiction[demo]'")
+
+SAMPLES, PAD, FLOOR = 200, 0.02, 1e-12  # m: a slip that drops the part; the least that is drawn
 CAMERA = {"distance": 0.085, "azimuth": 90.0, "elevation": -12.0, "x": 0.0, "y": 0.0, "z": -0.004}
 
 
 def measure(name, model, data, advance, seconds):
     """Times, states, heights of the capsule, deepest penetration, and seconds per step."""
-    steps = max(1, round(seconds / SAMPLES / model.opt.timestep))
+    data, deepest, spent = copy.copy(data), 0.0, 0.0
+    steps = max(1, round(float(seconds) / SAMPLES / model.opt.timestep))
     part = data.body("capsule")
     mujoco.mj_forward(model, data)
-    kept, deepest, spent = [(0.0, data.qpos.copy(), part.xpos[2])], 0.0, 0.0
+    kept = [(0.0, data.qpos.copy(), part.xpos[2])]
     for _ in track(range(SAMPLES), description=f"{name:<16}"):
         spent -= perf_counter()
         advance(data, steps)
@@ -48,9 +52,8 @@ def measure(name, model, data, advance, seconds):
 
 def draw(axes, name, states, time):
     """The grasp at half the time of the run, where graphics are at hand."""
-    axes.axis("off")
     image = render(Picture(name, "pinch", tuple(states[SAMPLES // 2]), camera=CAMERA))
-    axes.set_title(f"{name}, after {time:.3g} s")
+    axes.set(title=f"{name}, after {time:.3g} s", xticks=[], yticks=[], frame_on=False)
     if image is not None:
         axes.imshow(plt.imread(io.BytesIO(image))[:, 150:570])
 
@@ -58,41 +61,38 @@ def draw(axes, name, states, time):
 def main(picture="pinch.png", seconds=10.0):
     plt.switch_backend("Agg")
     model, data, _ = scenes.load("pinch", timestep=0.001)
-    with Console().status("compiling the solver (once; later starts take a second)"):
+    with Console().status("compiling (once; later starts take a second)"):
         simulator = stiction.Simulator(model)
     default, best = copy.copy(model), tuned(model, noslip=20)
-    default.opt.cone, default.opt.impratio = mujoco.mjtCone.mjCONE_PYRAMIDAL, 1.0
+    default.opt.cone, default.opt.impratio = 0, 1.0  # pyramids
     runs = {
         "MuJoCo": (default, lambda d, n: mujoco.mj_step(default, d, n)),
         "MuJoCo, tuned": (best, lambda d, n: mujoco.mj_step(best, d, n)),
         "stiction": (model, simulator.step),
     }
-    table = Table(title=f"pinched with 12 N for {float(seconds):g} s")
-    for column in ("", "creep um/s", "sink um", "penetration um", "us/step"):
-        table.add_column(column, justify="left" if not column else "right")
+    columns = ("", "creep um/s", "sink um", "penetration um", "us/step")
+    table = Table(*columns, title=f"pinched with 12 N for {float(seconds):g} s")
     figure = plt.figure(figsize=(12, 3.8), layout="constrained")
     left, middle, axes = figure.subplots(1, 3, width_ratios=(1, 1, 1.5))
     for name, (shown, advance) in runs.items():
-        times, states, heights, deepest, cost = measure(
-            name, shown, copy.copy(data), advance, float(seconds)
-        )
+        times, states, heights, deepest, cost = measure(name, shown, data, advance, seconds)
         slip = np.abs(heights - heights[0])
         held = int(np.argmax(slip > PAD)) or len(times)
         half = held // 2  # creep is measured over the second half of the time it is held
         creep = (heights[half] - heights[held - 1]) / (times[held - 1] - times[half])
-        lost = held < len(times)
-        sink = f"dropped at {times[held]:.1f} s" if lost else f"{1e6 * slip.max():.3g}"
-        table.add_row(name, f"{1e6 * creep:.3g}", sink, f"{1e6 * deepest:.3g}", f"{1e6 * cost:.1f}")
+        numbers = [f"{1e6 * value:.3g}" for value in (creep, slip.max(), deepest, cost)]
+        if held < len(times):
+            numbers[1] = f"dropped at {times[held]:.1f} s"
+        table.add_row(name, *numbers)
         label = name if slip.max() > 0.0 else f"{name} (exactly zero)"
         axes.semilogy(times[1:], np.maximum(slip[1:], FLOOR), label=label, linewidth=3)
         if shown is not best:
             draw(left if shown is default else middle, name, states, times[SAMPLES // 2])
     Console().print(table)
-    print(f"largest violation of any contact law: {simulator.statistics.worst:.0e}")
     axes.set(xlabel="time [s]", ylabel="how far the part has slipped [m]", ylim=(0.5 * FLOOR, 1))
     axes.legend(loc="upper left", bbox_to_anchor=(0.02, 0.6))
     figure.savefig(picture, dpi=110)
-    print(f"the grasp and its slip over time: {picture}")
+    print(f"largest violation of any contact law {simulator.statistics.worst:.0e}; see {picture}")
 
 
 if __name__ == "__main__":

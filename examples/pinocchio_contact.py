@@ -9,9 +9,13 @@ one `ContactProblem` a step gives the velocity after it. No MuJoCo takes part.
 import sys
 
 import numpy as np
-import pinocchio
 
 import stiction
+
+try:
+    import pinocchio
+except ImportError:
+    sys.exit("examples/pinocchio_contact.py needs Pinocchio: pip install 'stiction[pinocchio]'")
 
 DT = 0.002
 FRICTION = 0.6

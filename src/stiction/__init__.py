@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from stiction.simulate import step as step
     from stiction.status import Status as Status
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _PARTS = ("articulated", "lcp", "scenes")
 _HOMES = {

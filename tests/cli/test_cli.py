@@ -178,10 +178,24 @@ def test_scenes_lists_every_scene(capsys):
     assert all(name in out for name in stiction.scenes.names())
 
 
-def test_bench_outside_a_checkout_tells_where_the_scripts_are(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr("stiction.cli.bench.SCRIPT", tmp_path / "simulator_speed.py")
+def test_bench_says_when_its_script_is_missing(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("stiction.cli.bench.PLACES", (tmp_path,))
     assert cli.main(["bench"]) == 1
     assert "simulator_speed.py" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_prints_a_script_that_knows_commands_and_options(shell, capsys):
+    assert cli.main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("diagnose", "--contact", "stiction"))
+
+
+def test_without_a_command_the_help_is_shown(capsys):
+    assert cli.main([]) == 0
+    assert "diagnose" in capsys.readouterr().out
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"stiction {stiction.__version__}\n"
 
 
 def test_help_needs_none_of_the_heavy_packages():

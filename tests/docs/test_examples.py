@@ -43,3 +43,17 @@ def test_an_example_runs_and_shows_what_it_is_for(name, tmp_path, monkeypatch, c
     monkeypatch.setattr(sys, "argv", [path, *given])
     runpy.run_path(path, run_name="__main__")
     assert shown in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"),
+    [
+        ("gallery", "matplotlib", "demo"),
+        ("pinch", "matplotlib", "demo"),
+        ("pinocchio_contact", "pinocchio", "pinocchio"),
+    ],
+)
+def test_an_example_without_its_package_names_the_extra(name, package, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit, match=rf"pip install 'stiction\[{extra}\]'"):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"))

@@ -15,7 +15,7 @@ from importlib import import_module
 
 COMMANDS = (
     "run", "compare", "view", "render", "diagnose", "replay", "solve", "reproduce", "bench",
-    "scenes",
+    "scenes", "completion",
 )  # fmt: skip
 
 DONE, FAILED, MISUSED = 0, 1, 2
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 commands,
                 prog="stiction",
                 description="Exact rigid-body contact on MuJoCo models. A scene is a shipped name "
-                "(`stiction scenes`), an .xml (MJCF) or a .urdf.",
+                "(`stiction scenes`), an .xml (MJCF) or a .urdf. "
+                "`stiction --version` tells the version.",
                 args=_one_by_one(given) or ["--help"],
             )
         )

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import tyro
 
-SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "simulator_speed.py"
-"""In a checkout; an installed package has no benchmarks."""
+NAME = "simulator_speed.py"
+PLACES = (Path(__file__).resolve().parent, Path(__file__).resolve().parents[3] / "benchmarks")
+"""Of the script: an installed package has it beside this file, a checkout where it is written."""
 
 
 def command(
@@ -24,13 +25,11 @@ def command(
 
     from stiction.cli import DONE, FAILED
 
-    if not SCRIPT.is_file():
-        print(
-            f"The benchmarks are scripts in the source repository (benchmarks/{SCRIPT.name} and "
-            "the rest of `make bench`), not in the installed package: run this from a checkout."
-        )
+    script_path = next((place / NAME for place in PLACES if (place / NAME).is_file()), None)
+    if script_path is None:
+        print(f"{NAME} is missing: it comes with the wheel, and with a checkout of the sources.")
         return FAILED
-    command_line = [sys.executable, str(SCRIPT), *(["--growth"] if growth else [])]
+    command_line = [sys.executable, str(script_path), *(["--growth"] if growth else [])]
     # The script is deaf to the terminal's Ctrl-C, and ended by us: it would print a traceback.
     heard = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
