@@ -150,6 +150,30 @@ def test_an_actuator_at_its_limit_is_a_cause_where_what_it_grips_slides():
     assert not holds["actuator at its limit"].cause
 
 
+def test_an_actuator_that_grips_nothing_that_slides_is_no_cause():
+    model, text = block_model(gravity=(9.0, 0.0, -9.81))
+    spec = mujoco.MjSpec.from_string(text)
+    spec.option.gravity[:] = (9.0, 0.0, -9.81)
+    for geom in spec.geoms:
+        geom.friction[0] = 0.1
+    arm = spec.worldbody.add_body(name="arm", pos=[3.0, 0.0, 1.0])
+    arm.add_joint(name="turn", axis=[0.0, 1.0, 0.0])
+    arm.add_geom(size=[0.1, 0.1, 0.1])
+    motor = spec.add_actuator(name="motor", target="turn", forcerange=[-1.0, 1.0])
+    motor.trntype, motor.forcelimited = mujoco.mjtTrn.mjTRN_JOINT, 1
+    model = spec.compile()
+
+    def load():
+        data = mujoco.MjData(model)
+        data.ctrl[:] = 5.0
+        mujoco.mj_forward(model, data)
+        return model, data, None
+
+    kinds = {finding.kind: finding for finding in diagnose(load, 0.1).findings}
+    assert kinds["too little friction"].cause
+    assert not kinds["actuator at its limit"].cause
+
+
 def test_a_light_finger_is_named_where_friction_yields():
     light, heavy = gripped(finger=0.01), gripped(finger=1.0)
     assert "left" in light["light body"].where or "right" in light["light body"].where

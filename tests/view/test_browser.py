@@ -146,6 +146,28 @@ def test_pause_step_and_reset_are_buttons(shown):
     shown.until(lambda: session.time > 0.1)
 
 
+def test_keys_pause_step_and_reset(shown):
+    session, tab = shown.session, shown.tab
+    tab.keyboard.press("Space")
+    shown.until(lambda: not session.playing)
+    stopped = session.time
+    tab.keyboard.press("ArrowRight")
+    shown.until(lambda: session.time == pytest.approx(stopped + 0.005))
+    tab.keyboard.press("Backspace")
+    shown.until(lambda: session.time == 0.0)
+    assert tab.title() == "stiction: crate"
+
+
+def test_a_screenshot_comes_as_a_file(shown):
+    tab = shown.tab
+    tab.get_by_text("Pictures", exact=True).click()
+    with tab.expect_download() as waiting:
+        tab.get_by_role("button", name="Screenshot").click()
+    assert waiting.value.suggested_filename == "crate.png"
+    tab.get_by_text("Pictures", exact=True).click()
+    assert shown.session.notice == ""
+
+
 def test_bad_messages_and_other_visitors_do_not_disturb_the_browser(shown):
     with visitor(shown.page) as other:
         shown.until(lambda: shown.page.visitors == 2)

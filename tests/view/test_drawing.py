@@ -329,8 +329,54 @@ def test_a_trajectory_is_replayed_with_its_contacts(trajectory):
 
 def test_a_trajectory_of_another_simulator_is_replayed_without_contacts(trajectory):
     loaded = Trajectory.load(trajectory)
-    object.__setattr__(loaded, "contact", "mujoco-A")
+    object.__setattr__(loaded, "contact", "of another simulator")
     replay = Replay(loaded)
     replay.seek(0.1)
     assert len(replay.views()[0].contacts.mode) == 0
     assert "Contacts are not shown" in replay.notice
+
+
+ARM = """<mujoco><worldbody><body><joint name="lift" type="hinge" axis="0 1 0" range="-90 90"/>
+<geom type="capsule" size=".02 .1"/></body></worldbody>
+<actuator><position name="hold" joint="lift" kp="5"/>
+<motor name="push" joint="lift" ctrlrange="-2 2"/></actuator>
+<keyframe><key name="up" qpos="1.2" ctrl="0.5 0"/></keyframe></mujoco>"""
+
+
+def load_arm():
+    model = mujoco.MjModel.from_xml_string(ARM)
+    return model, mujoco.MjData(model), None
+
+
+def test_controls_and_keyframes_reach_both_sides():
+    live = Live(load_arm)
+    live.set_control(1, 1.5)
+    assert [view.data.ctrl[1] for view in live.views()] == [1.5, 1.5]
+    assert live.keyframes == ("as loaded", "up")
+    live.set_keyframe("up")
+    assert [(view.data.qpos[0], *view.data.ctrl) for view in live.views()] == [(1.2, 0.5, 0.0)] * 2
+    with pytest.raises(InvalidInput, match="did you mean up"):
+        live.set_keyframe("u")
+    with pytest.raises(InvalidInput):
+        live.set_control(0, float("nan"))
+
+
+def test_a_slider_covers_the_control_range_or_the_servo_s_joint():
+    pytest.importorskip("viser", reason="the extra `view` is not installed")
+    from stiction.view.robot import joint_table, range_of
+
+    model, data, _ = load_arm()
+    assert range_of(model, 0, 0.0) == pytest.approx((-np.pi / 2, np.pi / 2))
+    assert range_of(model, 1, 0.0) == (-2.0, 2.0)
+    data.qpos[0] = 2.0
+    assert "114.6 deg" in joint_table(model, data, [0])
+    assert "at its limit" in joint_table(model, data, [0])
+
+
+def test_time_may_pass_from_event_to_event():
+    live = Live(lambda: scenes.load("pinch"), beside="nothing", stepper="event-driven")
+    live.step()
+    assert live.time == pytest.approx(0.002)
+    assert live.views()[0].title == "stiction, coulomb, event-driven"
+    with pytest.raises(InvalidInput, match="time stepping"):
+        live.set_stepper("leapfrog")

@@ -18,12 +18,13 @@ from stiction.view import Live
 
 
 @pytest.fixture
-def page():
+def page(monkeypatch):
     pytest.importorskip("viser", reason="the extra `view` is not installed")
     pytest.importorskip("mjviser", reason="the extra `view` is not installed")
-    from stiction.view.page import Page
+    from stiction.view import page as module
 
-    with Page(Live(lambda: scenes.load("pinch"), watch=("capsule",))) as page:
+    monkeypatch.setattr(module, "MESHES", 0.1)  # these visitors draw nothing
+    with module.Page(Live(lambda: scenes.load("pinch"), watch=("capsule",))) as page:
         yield page
 
 

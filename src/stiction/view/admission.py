@@ -13,10 +13,12 @@ Values are checked one by one (`panel.py`), and messages have a largest size.
 
 from __future__ import annotations
 
+import gzip
 import hmac
 import secrets
 import socket
 from collections.abc import Callable
+from html import escape
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -39,7 +41,8 @@ Answer = Callable[[Any, Any], Any]
 class Admission:
     """The checks for a server that listens on `host`."""
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, title: str = "") -> None:
+        self._title = title
         self.token = secrets.token_urlsafe(24)
         self.installed = False
         """Whether a server asks here."""
@@ -75,6 +78,8 @@ class Admission:
                 return connection.respond(HTTPStatus.FORBIDDEN, refused + "\n")
             response = None if inner is None else inner(connection, request)
             if response is not None:
+                if self._title:
+                    _put_title(response, self._title)
                 for name, value in HEADERS.items():
                     response.headers[name] = value
                 if self._matches(_query_token(request.path)):
@@ -107,6 +112,18 @@ class Admission:
             if self._cookie in jar:
                 return jar[self._cookie].value
         return ""
+
+
+def _put_title(response: Any, title: str) -> None:
+    """Names the browser's tab: viser's page calls itself Viser, and cannot be told."""
+    if not response.headers.get("Content-Type", "").startswith("text/html"):
+        return
+    packed = response.headers.get("Content-Encoding") == "gzip"
+    body = gzip.decompress(response.body) if packed else response.body
+    body = body.replace(b"<title>Viser</title>", f"<title>{escape(title)}</title>".encode(), 1)
+    response.body = gzip.compress(body) if packed else body
+    del response.headers["Content-Length"]
+    response.headers["Content-Length"] = str(len(response.body))
 
 
 def _query_token(path: str) -> str:

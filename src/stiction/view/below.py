@@ -12,6 +12,10 @@ from typing import Any
 import trimesh
 import viser
 
+FIXED = "/fixed_bodies"
+"""Where mjviser puts what does not move: ground and walls are never made clear, they would be lost
+on a white page."""
+
 
 class Below:
     """Stands for `server`, but adds what is added to its scene below `root`."""
@@ -29,7 +33,7 @@ class _SceneBelow:
     def __init__(self, scene: viser.SceneApi, root: str, floor: bool) -> None:
         self._scene, self._root, self._floor = scene, root, floor
         self.opacity = 1.0
-        """Of meshes that are added from now on."""
+        """Of meshes of what moves, that are added from now on."""
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._scene, name)
@@ -37,7 +41,8 @@ class _SceneBelow:
             return method
 
         def add(node: str, *arguments: Any, **options: Any) -> Any:
-            if name.endswith("_trimesh") and self.opacity < 1.0:
+            moves = not node.startswith(FIXED)
+            if name.endswith("_trimesh") and self.opacity < 1.0 and moves:
                 arguments = (_clear(arguments[0], self.opacity), *arguments[1:])
             if name == "add_grid" and not self._floor:
                 options["visible"] = False

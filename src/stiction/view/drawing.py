@@ -31,7 +31,7 @@ POINT, SHAFT, HEAD = 0.012, 0.004, 0.010
 SPRING = (240, 190, 0)
 """Colour of a spring's line."""
 
-CLEAR = 0.35
+CLEAR = 0.7
 """Opacity of bodies that can be seen through."""
 
 

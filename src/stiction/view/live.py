@@ -12,10 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from stiction.contact.models.registry import parse_contact
 from stiction.errors import InvalidInput, StictionError, unknown
 from stiction.record.comparison import NOSLIP, Load, quiet
+from stiction.record.recording import Controller
 from stiction.simulate.simulator import Equality
 from stiction.view.session import Session, View
-from stiction.view.sides import Ours, Side, Theirs
+from stiction.view.sides import STEPPERS, Ours, Side, Theirs
 from stiction.view.springs import grab
+
+START = "as loaded"
+"""The scene's own start, among the keyframes."""
 
 NOTHING = "nothing"
 """Beside: no second side."""
@@ -41,6 +45,7 @@ class Live(Session):
     friction  coefficient of sliding friction of all geoms; None: the model's own
     beside    "mujoco", "mujoco-A", "mujoco-C" (tuned, see `record.compare`) or "nothing"
     watch     bodies whose travel is told; none: the free ones
+    stepper   "time stepping" or "event-driven"
     """
 
     def __init__(
@@ -53,11 +58,13 @@ class Live(Session):
         beside: str = "mujoco",
         equality: Equality = "soft",
         watch: tuple[str, ...] = (),
+        stepper: str = STEPPERS[0],
     ) -> None:
         super().__init__(name)
         self._load, self._watch, self._equality = load, watch, equality
         self.contact, self.friction = _check_contact(contact), _check_friction(friction)
-        self.beside = _check_beside(beside)
+        self.beside, self.stepper = _check_beside(beside), _check_stepper(stepper)
+        self.keyframe = START
         self.strength = 1.0
         self._together = 1
         self.reset()
@@ -66,9 +73,35 @@ class Live(Session):
 
     def set_contact(self, contact: str) -> None:
         """Another contact model; the state stays."""
-        self.ours.use(_check_contact(contact))
+        self.ours.use(_check_contact(contact), self.stepper)
         self.contact = contact
         self.notice = ""
+
+    def set_stepper(self, stepper: str) -> None:
+        """Another way for time to pass on our side; the state stays."""
+        self.ours.use(self.contact, _check_stepper(stepper))
+        self.stepper = stepper
+        self.notice = ""
+
+    @property
+    def keyframes(self) -> tuple[str, ...]:
+        """Where a scene can start: its own start, and the model's keyframes."""
+        model = self.ours.model
+        return START, *(model.key(k).name or f"keyframe {k}" for k in range(model.nkey))
+
+    def set_keyframe(self, keyframe: str) -> None:
+        """Another start, from which both sides go on."""
+        if keyframe not in self.keyframes:
+            raise InvalidInput("keyframe", unknown(keyframe, self.keyframes))
+        self.keyframe = keyframe
+        self.reset()
+
+    def set_control(self, actuator: int, value: float) -> None:
+        """Sets an actuator's control on both sides, until the next reset."""
+        if not isfinite(value):
+            raise InvalidInput("control", f"is {value}: a number")
+        for side in self._sides():
+            side.data.ctrl[actuator] = value
 
     def set_friction(self, friction: float | None) -> None:
         """Another mu for all geoms on both sides; None: the model's own."""
@@ -126,14 +159,24 @@ class Live(Session):
 
     def reset(self) -> None:
         """Loads the scene anew; settings and play state stay, springs do not."""
-        self.ours = Ours(self._load, self._watch, self.contact, self.friction, self._equality)
+        self.ours = Ours(
+            self._start, self._watch, self.contact, self.friction, self._equality, self.stepper
+        )
         self.theirs: Theirs | None = None
         if self.beside != NOTHING:
-            self.theirs = Theirs(self._load, self._watch, self.beside, self.friction)
+            self.theirs = Theirs(self._start, self._watch, self.beside, self.friction)
         self._owed, self._worst = 0.0, 0.0
         self.springs.clear()
         self.history.clear()
         self.notice = ""
+
+    def _start(self) -> tuple[mujoco.MjModel, mujoco.MjData, Controller | None]:
+        """The scene anew, at the keyframe that was chosen."""
+        model, data, controller = self._load()
+        if self.keyframe != START:
+            mujoco.mj_resetDataKeyframe(model, data, self.keyframes.index(self.keyframe) - 1)
+            mujoco.mj_forward(model, data)
+        return model, data, controller
 
     def play(self, playing: bool = True) -> None:
         """Plays, or pauses."""
@@ -208,6 +251,12 @@ def _check_friction(friction: float | None) -> float | None:
     if not (isfinite(friction) and friction >= 0.0):
         raise InvalidInput("mu", f"is {friction}: a number, zero or more")
     return float(friction)
+
+
+def _check_stepper(stepper: str) -> str:
+    if stepper not in STEPPERS:
+        raise InvalidInput("stepper", unknown(stepper, STEPPERS))
+    return stepper
 
 
 def _check_beside(beside: str) -> str:

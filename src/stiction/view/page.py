@@ -41,6 +41,12 @@ PATIENCE = 10.0
 IDLE = 1.0
 """Longest sleep of a paused page [s]."""
 
+MESHES = 20.0
+"""How long a browser may take to show the first picture before the scene plays all the same [s]."""
+
+ANSWER = 16
+"""Pixels of that picture's side: a browser sends it once it has drawn all that came before."""
+
 MOST_REQUESTS = 10_000
 """That wait; more are dropped."""
 
@@ -60,7 +66,9 @@ class Page:
         self._closing, self._asked = Event(), Event()
         self._failure: BaseException | None = None
         self._autoplay, self._dirty = autoplay, True
-        self._server = web.start(host, port, f"stiction: {session.name}")
+        self._server = web.start(
+            host, port, f"stiction: {session.name}" if session.name else "stiction"
+        )
         try:
             self._build()
         except BaseException:
@@ -75,10 +83,10 @@ class Page:
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
         views = self.session.views()
         self._extent = float(views[0].model.stat.extent)
+        self._panel = Panel(self._server, self.session, self.style, self.ask)
         self._ruler, self.pace = Ruler(self._extent), Pace()
         self._aim(views, len(views) > 1)
         self._drawings = [self._drawing(0, views[0])]
-        self._panel = Panel(self._server, self.session, self.style, self.ask)
         self._server.on_client_connect(self._welcome)
         self._server.on_client_disconnect(self._farewell)
 
@@ -137,6 +145,13 @@ class Page:
         camera.min_orbit_distance = 0.1 * self._extent
         position, look_at = self._place.camera(camera.image_width, camera.image_height)
         camera.position, camera.look_at = position, look_at
+        note = client.add_notification(
+            "Loading", "The scene comes over; it plays when it is there.", loading=True
+        )
+        with suppress(Exception):  # a visitor who left, or does not draw: play all the same
+            camera.get_render(ANSWER, ANSWER, timeout=MESHES)
+        with suppress(Exception):
+            note.remove()
         self.ask(self._begin)
 
     def _begin(self) -> None:

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import viser
 
 from stiction.contact.models.registry import forms
 from stiction.errors import InvalidInput
 from stiction.simulate.options import is_number
 from stiction.view.drawing import Style
-from stiction.view.live import BESIDE, Live
+from stiction.view.live import BESIDE, NOTHING, Live
 from stiction.view.pace import Pace
+from stiction.view.pictures import Pictures
 from stiction.view.plots import Plots
 from stiction.view.replay import Replay
+from stiction.view.robot import Robot
 from stiction.view.server import Rule, Server
 from stiction.view.session import SPEEDS, Session, View
+from stiction.view.sides import STEPPERS
 from stiction.view.status import status, waiting
 
 Ask = Callable[[Callable[[], None]], None]
 """Hands a request to the thread that owns the session."""
+
+
+FREE = "free"
+"""The camera that the mouse turns."""
 
 
 class Panel:
@@ -29,7 +37,8 @@ class Panel:
     def __init__(self, server: Server, session: Session, style: Style, ask: Ask) -> None:
         self._server, self._session, self._ask = server, session, ask
         self._gui = gui = server.gui
-        self._status = gui.add_html("")
+        self._status = gui.add_html(waiting(f"loading {session.name}"))
+        self._robot: Robot | None = None
         self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY)
         self._play.on_click(lambda _: ask(lambda: session.play(not session.playing)))
         server.allow(self._play, _is_flag)
@@ -45,21 +54,62 @@ class Panel:
             self._add_live(session)
         if isinstance(session, Replay):
             self._add_replay(session)
-        with gui.add_folder("Plots"):
-            self._plots = Plots(gui, beside=isinstance(session, Live))
+        self._plots = Plots(gui, beside=self._has_beside())
+        self._pictures = Pictures(server, session, ask)
         with gui.add_folder("Show", expand_by_default=False):
+            self._add_cameras()
             self._add_style(style)
             self._add_groups(style)
-        self.refresh(Pace(), (), 0.0)
+        self._add_keys()
+
+    def _has_beside(self) -> bool:
+        return isinstance(self._session, Live) and self._session.beside != NOTHING
+
+    def _add_keys(self) -> None:
+        """Space, right arrow, backspace; also in the palette of commands."""
+        session = self._session
+        for label, key, request in (
+            ("Play or pause", "space", lambda: session.play(not session.playing)),
+            ("Step", "arrowright", session.step),
+            ("Reset", "backspace", session.reset),
+        ):
+            command = self._gui.add_command(label, hotkey=key)
+            command.on_trigger(_asker(self._ask, request))
+
+    def _add_cameras(self) -> None:
+        """A list of the model's cameras, from which the visitor who chooses looks."""
+        model = self._session.views()[0].model
+        names = [model.camera(k).name or f"camera {k}" for k in range(model.ncam)]
+        if not names:
+            return
+        choice = self._gui.add_dropdown("Camera", (FREE, *names), initial_value=FREE)
+        self._server.allow(choice, _one_of((FREE, *names)))
+
+        @choice.on_update
+        def _(event: Any) -> None:
+            if event.client is not None and choice.value != FREE:
+                camera, client = names.index(choice.value), event.client
+                self._ask(lambda: _look_from(client, self._session.views()[0], camera))
 
     def _add_live(self, live: Live) -> None:
         gui = self._gui
         names = list(dict.fromkeys((live.contact, *forms())))
         self._control(
             gui.add_dropdown("Contact model", names, initial_value=live.contact),
-            lambda name: self._switch(live, name),
+            lambda name: self._switch(live.set_contact, name),
             lambda: live.contact,
         )
+        self._control(
+            gui.add_dropdown("Stepper", STEPPERS, initial_value=live.stepper),
+            lambda name: self._switch(live.set_stepper, name),
+            lambda: live.stepper,
+        )
+        if len(live.keyframes) > 1:
+            self._control(
+                gui.add_dropdown("Start", live.keyframes, initial_value=live.keyframe),
+                live.set_keyframe,
+                lambda: live.keyframe,
+            )
         own = live.ours.own_friction
         now = own if live.friction is None else live.friction
         mu = gui.add_slider("mu", min=0.0, max=max(2.0, own, now), step=0.01, initial_value=now)
@@ -81,11 +131,15 @@ class Panel:
         )
         pull = gui.add_slider("Pull", min=0.1, max=20.0, step=0.1, initial_value=live.strength)
         self._control(pull, live.set_strength, lambda: live.strength)
-        gui.add_markdown("*Drag a body to pull it; drag beside it to turn the view.*")
+        gui.add_markdown(
+            "*Drag a body to pull it; drag beside it to turn the view. Space plays and pauses, the "
+            "right arrow steps, backspace resets.*"
+        )
+        self._robot = Robot(gui, live, self._control)
 
-    def _switch(self, live: Live, contact: str) -> None:
-        self._status.content = waiting(f"preparing {contact}; the first time compiles for minutes")
-        live.set_contact(contact)
+    def _switch(self, put: Callable[[str], None], name: str) -> None:
+        self._status.content = waiting(f"preparing {name}; the first time compiles for minutes")
+        put(name)
 
     def _add_replay(self, replay: Replay) -> None:
         first, last = replay.span
@@ -151,7 +205,23 @@ class Panel:
             self._play.label, self._play.icon = ("Pause" if playing else "Play"), icon
         if isinstance(session, Replay) and abs(self._slider.value - session.time) > 1e-9:
             self._slider.value = session.time
-        self._plots.refresh(session.history)
+        self._plots.refresh(session.history, beside=self._has_beside())
+        if self._robot is not None:
+            self._robot.refresh()
+        self._pictures.sample(views)
+
+
+def _asker(ask: Ask, request: Callable[[], None]) -> Callable[[Any], None]:
+    return lambda _: ask(request)
+
+
+def _look_from(client: Any, view: View, camera: int) -> None:
+    """Sets the visitor's camera where the model's is now, on our side."""
+    place, turn = view.data.cam_xpos[camera], view.data.cam_xmat[camera].reshape(3, 3)
+    client.camera.up_direction = turn[:, 1].copy()
+    client.camera.position = place.copy()
+    client.camera.look_at = place - float(view.model.stat.extent) * turn[:, 2]
+    client.camera.fov = float(np.radians(view.model.cam_fovy[camera]))
 
 
 def _is_flag(value: Any) -> bool:

@@ -80,7 +80,7 @@ def start(host: str, port: int, label: str) -> Server:
     _check(host, port)
     for name in NOISY:
         logging.getLogger(name).addHandler(logging.NullHandler())
-    admission = Admission(host)
+    admission = Admission(host, label)
     with _silent(), _asking(admission):
         server = Server(host=host, port=port, label=label, verbose=False)
     server.admission = admission

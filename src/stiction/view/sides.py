@@ -14,11 +14,18 @@ from stiction.record import contacts as shown
 from stiction.record.comparison import NOSLIP, Load, tuned
 from stiction.record.contacts import Contacts
 from stiction.record.motion import bodies_to_watch, body_id
+from stiction.simulate import EventDriven, TimeStepping
 from stiction.simulate.simulator import Equality, Simulator
 from stiction.view.session import View
 from stiction.view.springs import Spring, pull
 
 Array = NDArray[np.float64]
+
+
+EVENTS = "event-driven"
+
+STEPPERS = ("time stepping", EVENTS)
+"""How time passes on our side."""
 
 
 class Side(ABC):
@@ -91,17 +98,19 @@ class Ours(Side):
         contact: str,
         friction: float | None,
         equality: Equality,
+        stepper: str,
     ) -> None:
         super().__init__(load, watch)
         self._equality = equality
         super().set_friction(friction)
-        self.use(contact)
+        self.use(contact, stepper)
 
-    def use(self, contact: str) -> None:
-        """Takes another contact model from the next step on."""
-        law = parse_contact(contact)
-        self.simulator = Simulator(self.model, law, equality=self._equality)
-        self.title = f"stiction, {contact}"
+    def use(self, contact: str, stepper: str) -> None:
+        """Takes another contact model, or another of `STEPPERS`, from the next step on."""
+        law, events = parse_contact(contact), stepper == EVENTS
+        way = EventDriven(dt=float(self.model.opt.timestep)) if events else TimeStepping()
+        self.simulator = Simulator(self.model, law, stepper=way, equality=self._equality)
+        self.title = f"stiction, {contact}" + (", event-driven" if events else "")
 
     def set_friction(self, friction: float | None) -> None:
         """As for any side."""

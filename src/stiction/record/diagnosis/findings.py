@@ -107,7 +107,7 @@ def of_actuators(seen: Seen, pairs: list[Pair]) -> list[Finding]:
 
 def _moved_by(model: mujoco.MjModel, actuator: int) -> set[int]:
     """Bodies that the actuator's joint or body carries; all where it acts through a tendon."""
-    kind, target = model.actuator_trntype[actuator], int(model.actuator_trnid[actuator, 0])
+    kind, target = int(model.actuator_trntype[actuator]), int(model.actuator_trnid[actuator, 0])
     transmission = mujoco.mjtTrn
     if kind in (transmission.mjTRN_JOINT, transmission.mjTRN_JOINTINPARENT):
         top = int(model.jnt_bodyid[target])
