@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from functools import partial
 
 import mujoco
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge import library
 from stiction.bridge.names import joint_of_dof, name_of
+from stiction.bridge.references import check_indices
 from stiction.errors import InvalidInput
 
 _GEOM = mujoco.mjtGeom
@@ -31,6 +33,13 @@ TYPES = {
     "sensor_type": range(len(mujoco.mjtSensor.__members__)),
     "geom_condim": (1, 3, 4, 6),
     "pair_dim": (1, 3, 4, 6),
+    "body_sameframe": range(len(mujoco.mjtSameFrame.__members__)),
+    "geom_sameframe": range(len(mujoco.mjtSameFrame.__members__)),
+    "site_sameframe": range(len(mujoco.mjtSameFrame.__members__)),
+    "body_simple": (0, 1, 2),
+    "sensor_datatype": range(len(mujoco.mjtDataType.__members__)),
+    "sensor_needstage": range(len(mujoco.mjtStage.__members__)),
+    "site_type": range(int(_GEOM.mjNGEOMTYPES)),
 }
 """Fields that choose from a list, and what they may be."""
 
@@ -66,7 +75,8 @@ def check_edits(model: mujoco.MjModel) -> None:
         if len(bad):
             known = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else allowed
             raise _refused(model, name, int(bad[0]), f"is {values[bad[0]]}: {known} are known")
-    _check_references(model)
+    check_indices(model, partial(_refused, model))
+    _check_references(model)  # trusts addresses itself
     _check_shapes(model)
     for name in dir(model):
         if MEASURES.fullmatch(name):
@@ -123,7 +133,7 @@ def _refused(model: mujoco.MjModel, name: str, index: int, reason: str) -> Inval
     """The error, with the object's name where it has one."""
     prefix = name.split("_")[0]
     kind = KINDS.get(prefix, prefix)
-    if prefix == "dof":
+    if prefix == "dof" and name != "dof_jntid":
         reason += f" (at {joint_of_dof(model, index)})"
     elif hasattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"):
         reason += f" (at {name_of(model, kind, index)})"
