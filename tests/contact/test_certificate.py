@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiction.contact.certificate.certificate import certify
-from stiction.contact.certificate.grading import Entry
+from stiction.contact.certificate.laws import Entry
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stiction.contact.certificate.certificate import certify
-from stiction.contact.certificate.grading import Entry
+from stiction.contact.certificate.laws import Entry
 from stiction.contact.problem.problem import ContactProblem
 
 

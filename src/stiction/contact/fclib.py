@@ -41,8 +41,9 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from stiction.contact.certificate.certificate import certify
+from stiction.contact.certificate.modes import contact_modes
 from stiction.contact.certificate.solution import ContactSolution
-from stiction.contact.models.model import check_start, contact_modes, grade_status
+from stiction.contact.models.model import check_start, grade_status
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, StictionError

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stiction.bridge.names import body_of, name_of
 from stiction.bridge.rows import DEEP
 from stiction.contact.certificate.certificate import Certificate, from_table
-from stiction.contact.certificate.grading import Law, Table
+from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.certificate.modes import Mode
 from stiction.simulate.notebook import report_html
 from stiction.simulate.time_stepping.workspace import Figure, Record, Stage
@@ -140,7 +140,7 @@ class Report:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Largest violation of every law; upper bounds: see `block_grading.py`."""
+        """Largest violation of every law; upper bounds: see `grade_blocks`."""
         if isinstance(self._verdict, Certificate):
             return self._verdict
         return from_table(*self._verdict)

@@ -29,7 +29,7 @@ from stiction.bridge.names import body_of, joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import DEEP, Key
 from stiction.contact.certificate.certificate import Certificate, from_table
-from stiction.contact.certificate.grading import Law, Table
+from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.coulomb import Coulomb
 from stiction.contact.models.description import Kind, StepSolver

@@ -57,7 +57,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stiction.contact.certificate.grading import Entry, Law, Table, grade, grade_delassus
+from stiction.contact.certificate.grading import grade_problem
+from stiction.contact.certificate.laws import Entry, Law, Table
 from stiction.contact.problem.problem import ContactProblem, impulse
 from stiction.errors import InvalidInput
 from stiction.tolerances import RESIDUAL
@@ -191,11 +192,9 @@ def certify(
     f_j = impulse("joint", joint, (problem.nj,))
     f_b = impulse("box", box, (problem.nb,))
     arrays, scales, dt = problem.arrays, problem.scales, problem.dt
-    if problem.delassus is None:
-        table = grade(code, corners, dt, arrays, scales, v, f_n, f_t, f_j, f_b)
-    else:
-        matrix = problem.kernel_delassus
-        table = grade_delassus(code, corners, dt, arrays, scales, matrix, v, f_n, f_t)
+    table = grade_problem(
+        code, corners, dt, arrays, scales, problem.kernel_delassus, v, f_n, f_t, f_j, f_b
+    )
     return from_table(LAWS[law], table)
 
 

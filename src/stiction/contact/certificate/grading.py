@@ -1,378 +1,235 @@
-"""The kernels of a certificate: each law's largest violation, in SI units and scaled.
+"""The grade of an answer by blocks: every law's largest violation, in SI units and scaled.
 
-`certificate.py` states the laws. Every function here adds to one table: `value` (SI),
-`scaled` (no unit) and `where` (row index), one line per `Entry`. What is not a number in an
-answer shows in its dynamics: comparisons elsewhere may pass over it.
+The laws of single rows are in `laws.py`, the scales in `problem/scales.py`. Contacts, joints and
+box rows are counted in the order of their blocks, so that `where` has the numbers they have in the
+`ContactProblem` made of the same blocks (`block_problem.py`): rows 3 to 5 of a contact are box rows
+there, whose limit is the normal impulse times a coefficient.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from stiction.contact.problem.arrays import Array, Arrays, Scales
-from stiction.kernels.compile import kernel, leaf
+from stiction.contact.certificate.laws import (
+    Entry,
+    Law,
+    Table,
+    grade_box,
+    grade_friction,
+    grade_normal,
+    grade_sliding,
+    new_table,
+    note,
+    ratio,
+)
+from stiction.contact.problem.arrays import Array, Arrays
+from stiction.contact.problem.blocks import (
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Indices,
+    Kind,
+    add_impulses,
+    mass_times,
+    row_velocities,
+)
+from stiction.contact.problem.dense_blocks import blocks_of, collect
+from stiction.contact.problem.scales import (
+    Scales,
+    block_speed,
+    friction_weight,
+    own_speeds,
+    row_speed,
+    spread,
+)
+from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.dense import row_dot
 from stiction.kernels.packing import packed
 
 
-class Entry(IntEnum):
-    """Lines of a certificate."""
-
-    DYNAMICS = 0
-    PENETRATION = 1
-    ADHESION = 2
-    COMPLEMENTARITY = 3
-    CONE = 4
-    FRICTION = 5
-    JOINT = 6
-    BOX_LIMIT = 7
-    BOX_FRICTION = 8
-
-
-class Law(IntEnum):
-    """Tangential laws, see `certificate.py`."""
-
-    COULOMB = 0
-    FRICTIONLESS = 1
-    NO_SLIP = 2
-    VISCOUS = 3
-    CONVEX = 4
-
-
 @packed
-class Table(NamedTuple):
-    """A certificate in the making."""
+class GradingWorkspace(NamedTuple):
+    """What grading works in."""
 
-    value: Array
-    scaled: Array
-    where: NDArray[np.int64]
-
-
-@kernel
-def new_table() -> Table:
-    """A certificate without violations."""
-    return Table(np.zeros(9), np.zeros(9), np.full(9, -1))
-
-
-@leaf
-def _length(x: float, y: float) -> float:
-    """Of a vector; without the care for overflow that makes `hypot` ten times as slow."""
-    return np.sqrt(x * x + y * y)
+    table: Table
+    own: Array  # (nv,), this and the next: see `Scales`
+    sigma: Array  # (nv,)
+    speed: Array  # (cap,)
+    slides: Indices  # (cap,) of `grade_rows`; a time step has none
+    inverse: Array  # (nv,) of the mass' diagonal
+    passed: Array  # (cap, ROWS) speed that a row has passed on
+    work: Array  # (2, nv)
 
 
-@kernel
-def ratio(size: float, scale: float) -> float:
-    """size / scale, where nothing over nothing is nothing."""
-    return size / scale if size != 0.0 else 0.0
+def allocate(nv: int, cap: int) -> GradingWorkspace:
+    """Room for problems of that size."""
+    return GradingWorkspace(
+        new_table(),
+        np.zeros(nv),
+        np.zeros(nv),
+        np.zeros(cap),
+        np.zeros(cap, np.int64),
+        np.zeros(nv),
+        np.zeros((cap, ROWS)),
+        np.zeros((2, nv)),
+    )
 
 
-@kernel
-def note(table: Table, entry: int, value: float, scaled: float, index: int) -> None:
-    """Enters a violation; what is not a number counts as infinite."""
-    if value != value or scaled != scaled:
-        value = np.inf
-        scaled = np.inf
-    if value > table.value[entry]:
-        table.value[entry] = value
-    if scaled > table.scaled[entry]:
-        table.scaled[entry] = scaled
-        table.where[entry] = index
+@lean_leaf
+def _grade_contact(
+    b: Blocks, i, contact, boxes, law, facets, weight, sigma, scale, slides, u, f, table
+):
+    """Laws of the contact in block i, which is contact number `contact`; the box rows before it are
+    `boxes` in number."""
+    data, rows = b.data, b.head[i, Head.ROWS]
+    idle = True
+    for r in range(rows):
+        idle = idle and f[i, r] == 0.0
+    grade_normal(table, contact, law, f[i, 0], u[i, 0], scale, weight[i, 0])
+    if rows > 2 and not (idle and (law == Law.COULOMB or law == Law.FRICTIONLESS)):
+        w_t, mu = friction_weight(weight, i), data[i, Datum.SLIDE]
+        if slides and mu > 0.0 and law == Law.COULOMB:
+            grade_sliding(
+                table, contact, mu, f[i, 0], f[i, 1], f[i, 2], u[i, 1], u[i, 2], scale, w_t
+            )  # fmt: skip
+        else:
+            grade_friction(
+                table, contact, law, facets, mu, data[i, Datum.DRAG], data[i, Datum.BOUND] < 0.0,
+                f[i, 0], f[i, 1], f[i, 2], u[i, 0], u[i, 1], u[i, 2], scale, w_t,
+            )  # fmt: skip
+    for r in range(3, rows):
+        if f[i, r] == 0.0 and idle:
+            continue
+        ratio_r = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
+        limit = ratio_r * max(f[i, 0], 0.0) if law == Law.COULOMB else 0.0
+        speed = row_speed(b, i, r, sigma)
+        grade_box(table, boxes + r - 3, limit, f[i, r], u[i, r], speed, weight[i, r])
 
 
-@kernel
-def _gauge(x: float, y: float, facets: int) -> float:
-    """Radius of the least disc (facets = 0) or polygon that holds (x, y).
+@lean
+def grade_rows(
+    b: Blocks, count, law, facets, weight, sigma, speed, slides, u, f, residual, table: Table
+):  # fmt: skip
+    """Fills the table with what is violated by impulses f (count, ROWS), speeds u (count, ROWS)
+    along the rows less their bounds, and momentum that is off by residual (nv,); returns the
+    largest scaled violation. weight, sigma, speed: see `Scales`.
 
-    The polygon's corners lie at the angles 2 pi j / facets, at its radius from the centre.
+    slides (count,): not 0 where a contact under Coulomb's law, or the row of a box, is known to
+    slide, and u has the direction of the slip in the place of its speed.
     """
-    length = _length(x, y)
-    if facets == 0 or length == 0.0:
-        return length
-    if facets == 2:
-        return abs(x) if y == 0.0 else np.inf
-    sector = 2.0 * np.pi / facets
-    offset = (np.arctan2(y, x) % sector) - 0.5 * sector
-    return length * np.cos(offset) / np.cos(0.5 * sector)
-
-
-@kernel
-def _project(x: float, y: float, radius: float, facets: int) -> tuple[float, float]:
-    """Point of the disc or polygon of that radius nearest to (x, y)."""
-    if facets == 2:
-        return min(max(x, -radius), radius), 0.0
-    if _gauge(x, y, facets) <= radius:
-        return x, y
-    if facets == 0:
-        shrink = radius / _length(x, y)
-        return shrink * x, shrink * y
-    # The nearest edge is that of the sector: its mirror lines run through the corners.
-    sector = 2.0 * np.pi / facets
-    middle = (np.floor(np.arctan2(y, x) / sector) + 0.5) * sector
-    c, s = np.cos(middle), np.sin(middle)
-    half = radius * np.sin(0.5 * sector)
-    along = min(max(c * y - s * x, -half), half)
-    out = radius * np.cos(0.5 * sector)
-    return c * out - s * along, s * out + c * along
-
-
-@kernel
-def _support(x: float, y: float, facets: int) -> float:
-    """Largest inner product of (x, y) with a point of the unit disc or polygon."""
-    if facets == 0:
-        return _length(x, y)
-    best = -np.inf
-    for j in range(facets):
-        angle = 2.0 * np.pi * j / facets
-        best = max(best, np.cos(angle) * x + np.sin(angle) * y)
-    return best
-
-
-@kernel
-def _off_disc(z0: float, z1: float, t0: float, t1: float, radius: float, facets: int) -> float:
-    """|z - proj(z - t)|: distance of impulse z and slip t from the law of that radius."""
-    p0, p1 = _project(z0 - t0, z1 - t1, radius, facets)
-    return _length(z0 - p0, z1 - p1)
-
-
-@kernel
-def _coulomb(x: float, z0: float, z1: float, t0: float, t1: float, mu: float, facets: int) -> float:
-    """Distance from Coulomb's law with a finite mu, all in scaled units; x normal impulse.
-
-    Either the friction is off at the given normal impulse, or the normal impulse is, by
-    the radius' error over mu: with mu = 1e6 no normal impulse is exact enough for the former.
-    """
-    radius = mu * max(x, 0.0)
-    direct = _off_disc(z0, z1, t0, t1, radius, facets)
-    own = _gauge(z0, z1, facets)
-    if own == np.inf:
-        return direct
-    moved = abs(own - radius) / max(1.0, mu)
-    return min(direct, max(moved, _off_disc(z0, z1, t0, t1, own, facets)))
-
-
-@kernel
-def _endless(x: float, y: float, z0: float, z1: float, t0: float, t1: float) -> float:
-    """Distance from the limit of Coulomb's law as mu grows; y parting speed, scaled.
-
-    Three branches: pressed and no slip (y = 0, t = 0); no impulse at all (x = 0, z = 0); and
-    the limit of sliding, x = 0, y = 0, z against t, where x = |z| / mu has vanished.
-    """
-    impulse = _length(z0, z1)
-    slip = _length(t0, t1)
-    stick = max(abs(y), slip)
-    apart = max(abs(x), impulse)
-    askew = min(impulse, slip)
-    if z0 * t0 + z1 * t1 < 0.0:
-        askew = abs(z0 * t1 - z1 * t0) / max(impulse, slip)
-    slide = max(max(abs(x), abs(y)), askew)
-    return min(stick, min(apart, slide))
-
-
-@kernel
-def grade_friction(
-    table: Table,
-    i: int,
-    law: int,
-    facets: int,
-    mu: float,
-    drag: float,
-    ahead: bool,
-    f_n: float,
-    f_0: float,
-    f_1: float,
-    parting: float,
-    v_0: float,
-    v_1: float,
-    scale: float,
-    inverse: float,
-) -> None:
-    """The tangential law of contact i; `parting` is N v+ - b, `drag` h mu_v, `ahead` b < 0."""
-    if law == Law.COULOMB and f_n == 0.0 and f_0 == 0.0 and f_1 == 0.0:
-        return  # no impulse obeys Coulomb's law whatever the slip
-    force = _length(f_0, f_1)
-    slip = _length(v_0, v_1)
-    if (
-        law == Law.FRICTIONLESS
-        or (mu == 0.0 and law != Law.VISCOUS)
-        or (ahead and (law == Law.NO_SLIP or law == Law.VISCOUS))
-    ):
-        note(table, Entry.CONE, force, ratio(force * inverse, scale), i)
-        return
-    if law == Law.NO_SLIP:
-        note(table, Entry.FRICTION, slip, ratio(slip, scale), i)
-        return
-    if law == Law.VISCOUS:
-        off = _length(f_0 + drag * v_0, f_1 + drag * v_1)
-        note(table, Entry.FRICTION, off, ratio(off * inverse, scale * (1 + drag * inverse)), i)
-        return
-    if mu < np.inf:
-        over = max(0.0, _gauge(f_0, f_1, facets) - mu * max(f_n, 0.0))
-        note(table, Entry.CONE, over, ratio(over * inverse, scale * max(1.0, mu)), i)
-    if law == Law.CONVEX:
-        return
-    x = ratio(f_n * inverse, scale)
-    z0, z1 = ratio(f_0 * inverse, scale), ratio(f_1 * inverse, scale)
-    t0, t1 = ratio(v_0, scale), ratio(v_1, scale)
-    power = f_0 * v_0 + f_1 * v_1
-    if mu < np.inf:
-        lost = abs(mu * f_n * _support(-v_0, -v_1, facets) + power)
-        off = _coulomb(x, z0, z1, t0, t1, mu, facets)
-    else:
-        lost = (abs(f_n) + force) * slip + power
-        off = _endless(x, ratio(parting, scale), z0, z1, t0, t1)
-    note(table, Entry.FRICTION, lost, off, i)
-
-
-@kernel
-def grade_contacts(
-    table: Table,
-    law: int,
-    facets: int,
-    dt: float,
-    arrays: Arrays,
-    scales: Scales,
-    u_n: Array,
-    u_t: Array,
-    f_n: Array,
-    f_t: Array,
-) -> None:
-    """Normal and tangential laws, from the velocities u_n (nc,), u_t (nc, 2) along rows."""
-    for i in range(f_n.shape[0]):
-        scale = scales.contact[i]
-        parting = u_n[i] - arrays.bound[i]
-        x = ratio(f_n[i] * scales.inverse_normal[i], scale)
-        y = ratio(parting, scale)
-        note(table, Entry.PENETRATION, max(0.0, -parting), max(0.0, -y), i)
-        note(table, Entry.ADHESION, max(0.0, -f_n[i]), max(0.0, -x), i)
-        if law != Law.CONVEX:
-            note(
+    for e in range(table.value.shape[0]):
+        table.value[e] = 0.0
+        table.scaled[e] = 0.0
+        table.where[e] = -1
+    contacts, joints, boxes = 0, 0, 0
+    for i in range(count):
+        kind, scale = b.head[i, Head.KIND], speed[i]
+        if kind == Kind.CONTACT:
+            _grade_contact(
+                b, i, contacts, boxes, law, facets, weight, sigma, scale, slides[i] != 0, u, f,
                 table,
-                Entry.COMPLEMENTARITY,
-                abs(f_n[i] * parting),
-                max(0.0, min(x, y)),
-                i,
-            )
-        grade_friction(
-            table,
-            i,
-            law,
-            facets,
-            arrays.friction[i],
-            dt * arrays.viscosity[i],
-            arrays.bound[i] < 0.0,
-            f_n[i],
-            f_t[i, 0],
-            f_t[i, 1],
-            parting,
-            u_t[i, 0],
-            u_t[i, 1],
-            scale,
-            scales.inverse_tangent[i],
-        )
-
-
-@kernel
-def grade_box(
-    table: Table, i: int, limit: float, f: float, u: float, scale: float, inverse: float
-) -> None:
-    """The law of box row i: impulse f within the limit, and at it against the speed u."""
-    over = max(0.0, abs(f) - limit)
-    x, y = ratio(f * inverse, scale), ratio(u, scale)
-    note(table, Entry.BOX_LIMIT, over, ratio(over * inverse, scale), i)
-    if limit < np.inf:
-        edge = ratio(limit * inverse, scale)
-        lost = abs(limit * abs(u) + f * u)
-        off = abs(x - min(max(x - y, -edge), edge))
-    else:
-        lost = 2.0 * abs(f * u)
-        off = abs(y)
-    note(table, Entry.BOX_FRICTION, lost, off, i)
-
-
-@kernel
-def _take(residual: Array, rows: Array, i: int, impulse: float) -> None:
-    if impulse != 0.0:
-        for j in range(residual.shape[0]):
-            residual[j] -= impulse * rows[i, j]
-
-
-@kernel
-def grade(
-    law: int,
-    facets: int,
-    dt: float,
-    arrays: Arrays,
-    scales: Scales,
-    v: Array,
-    f_n: Array,
-    f_t: Array,
-    f_j: Array,
-    f_b: Array,
-) -> Table:
-    """The certificate of velocity v (nv,) and the impulses, of a problem with mass."""
-    table = new_table()
-    nv, nc = v.shape[0], f_n.shape[0]
-    u_n, u_t = np.empty(nc), np.empty((nc, 2))
-    change = v - arrays.velocity
-    mass, normal, joint, box = arrays.mass, arrays.normal, arrays.joint, arrays.box
-    across = arrays.tangent.reshape(2 * nc, nv)
-    residual = np.empty(nv)
-    for j in range(nv):
-        residual[j] = row_dot(mass, j, change) - dt * arrays.force[j]
-    for i in range(nc):
-        u_n[i] = row_dot(normal, i, v)
-        _take(residual, normal, i, f_n[i])
-        for k in range(2):
-            u_t[i, k] = row_dot(across, 2 * i + k, v)
-            _take(residual, across, 2 * i + k, f_t[i, k])
-    for i in range(f_j.shape[0]):
-        off = abs(row_dot(joint, i, v) - arrays.joint_target[i])
-        note(table, Entry.JOINT, off, ratio(off, scales.joint[i]), i)
-        _take(residual, joint, i, f_j[i])
-    for i in range(f_b.shape[0]):
-        u = row_dot(box, i, v)
-        limit, contact = arrays.box_limit[i], arrays.box_contact[i]
-        if law == Law.COULOMB and contact >= 0:
-            limit += arrays.box_friction[i] * max(f_n[contact], 0.0)
-        grade_box(table, i, limit, f_b[i], u, scales.box[i], scales.inverse_box[i])
-        _take(residual, box, i, f_b[i])
-    for j in range(nv):
+            )  # fmt: skip
+            contacts += 1
+            boxes += max(0, b.head[i, Head.ROWS] - 3)
+        elif kind == Kind.HOLD:
+            off = abs(u[i, 0])
+            note(table, Entry.JOINT, off, ratio(off, scale), joints)
+            joints += 1
+        elif kind == Kind.BOX:
+            limit = b.data[i, Datum.LIMIT]
+            if law == Law.COULOMB and b.data[i, Datum.SPIN] > 0.0:
+                limit += b.data[i, Datum.SPIN] * max(f[b.head[i, Head.PARENT], 0], 0.0)
+            along = u[i, 0]
+            if slides[i] != 0:
+                along *= scale
+            grade_box(table, boxes, limit, f[i, 0], along, scale, weight[i, 0])
+            boxes += 1
+    for j in range(residual.shape[0]):
         off = abs(residual[j])
-        note(table, Entry.DYNAMICS, off, ratio(off, scales.momentum[j]), j)
-    grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
-    return table
+        note(table, Entry.DYNAMICS, off, ratio(off, b.mass[b.row[j] + j] * sigma[j]), j)
+    worst = 0.0
+    for e in range(table.scaled.shape[0]):
+        worst = max(worst, table.scaled[e])
+    return worst
+
+
+@lean
+def momentum_residual(b: Blocks, count, v, f, moved, residual):
+    """residual (nv,) := M (v - v before) less the push and the impulses f. Overwrites moved
+    (nv,)."""
+    for j in range(v.shape[0]):
+        moved[j] = v[j] - b.velocity[j]
+    mass_times(b, moved, residual)
+    for j in range(v.shape[0]):
+        moved[j] = b.push[j]
+    add_impulses(b, 0, count, f, moved)
+    for j in range(v.shape[0]):
+        residual[j] -= moved[j]
+
+
+@lean
+def set_scales(b: Blocks, v_free, grading: GradingWorkspace):
+    """The speeds of the problem, before they are spread, into the workspace."""
+    own_speeds(b, v_free, grading.inverse, grading.own)
+
+
+@lean
+def grade_blocks(
+    b: Blocks, count, law, facets, tolerance, weight, v, u, f, grading: GradingWorkspace
+):  # fmt: skip
+    """Fills grading.table for the velocity v (nv,), with u its speeds along rows, and the impulses
+    f; returns the largest scaled violation. weight: inverse inertias of the rows. `set_scales` has
+    run before.
+
+    Scales that have not been spread are smaller, or the same, so an answer that passes with them
+    passes; the table then holds upper bounds. Only otherwise are they spread.
+    """
+    own, sigma, speed, residual = grading.own, grading.sigma, grading.speed, grading.work[1]
+    for i in range(count):
+        speed[i] = block_speed(b, i, own)
+        if b.head[i, Head.KIND] == Kind.SOFT:  # its law is exact; what is off shows in momentum
+            f[i, 0] = -b.data[i, Datum.DRAG] * u[i, 0]
+    momentum_residual(b, count, v, f, grading.work[0], residual)
+    worst = grade_rows(
+        b, count, law, facets, weight, own, speed, grading.slides, u, f, residual, grading.table
+    )
+    if worst <= tolerance:
+        return worst
+    for j in range(own.shape[0]):
+        sigma[j] = own[j]
+    spread(b, count, grading.inverse, grading.passed, sigma)
+    for i in range(count):
+        speed[i] = block_speed(b, i, sigma)
+    return grade_rows(
+        b, count, law, facets, weight, sigma, speed, grading.slides, u, f, residual, grading.table
+    )
 
 
 @kernel
-def grade_delassus(
-    law: int,
-    facets: int,
-    dt: float,
-    arrays: Arrays,
-    scales: Scales,
-    delassus: Array,
-    u: Array,
-    f_n: Array,
-    f_t: Array,
-) -> Table:
-    """The certificate of contact velocities u (n,) and the impulses, of a Delassus problem."""
+def grade_problem(
+    law, facets, dt, arrays: Arrays, scales: Scales, delassus, v, f_n, f_t, f_j, f_b
+) -> Table:  # fmt: skip
+    """The certificate of velocity v (nv,) and impulses of a problem with dense arrays; delassus:
+    see `blocks_of`."""
+    count, nv = scales.speed.shape[0], v.shape[0]
+    b = blocks_of(arrays, dt, delassus)
+    u, f = np.zeros((count, ROWS)), np.zeros((count, ROWS))
+    collect(f_n, f_t, f_j, f_b, f)
+    row_velocities(b, count, v, u)
+    residual, moved = np.empty(nv), np.zeros(nv)
+    if delassus.shape[0] > 0:
+        add_impulses(b, 0, count, f, moved)
+        for j in range(nv):
+            residual[j] = v[j] - b.velocity[j] - row_dot(delassus, j, moved)
+    else:
+        momentum_residual(b, count, v, f, moved, residual)
     table = new_table()
-    nc, n = f_n.shape[0], u.shape[0]
-    dimension = n // max(nc, 1)
-    u_n, u_t = np.zeros(nc), np.zeros((nc, 2))
-    f = np.empty(n)
-    for i in range(nc):
-        u_n[i] = u[dimension * i]
-        f[dimension * i] = f_n[i]
-        for k in range(dimension - 1):
-            u_t[i, k] = u[dimension * i + 1 + k]
-            f[dimension * i + 1 + k] = f_t[i, k]
-    for i in range(n):
-        off = abs(u[i] - arrays.velocity[i] - row_dot(delassus, i, f))
-        note(table, Entry.DYNAMICS, off, ratio(off, scales.momentum[i]), i)
-    grade_contacts(table, law, facets, dt, arrays, scales, u_n, u_t, f_n, f_t)
+    slides = np.zeros(count, np.int64)
+    grade_rows(
+        b, count, law, facets, scales.weight, scales.sigma, scales.speed, slides, u, f, residual,
+        table,
+    )  # fmt: skip
     return table

@@ -28,7 +28,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.problem.arrays import Array, RowVelocity, Scales
+from stiction.contact.problem.arrays import Array, RowVelocity
+from stiction.contact.problem.scales import Scales
 from stiction.tolerances import RESIDUAL
 
 Flags = NDArray[np.bool_]

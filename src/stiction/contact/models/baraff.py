@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stiction.contact.certificate.certificate import LawName
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled, Kind, StepSolver, SustainedLaw
 from stiction.contact.models.model import ContactModel, Impulses, from_attempt

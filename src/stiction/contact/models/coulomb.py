@@ -35,7 +35,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from stiction.contact.certificate.certificate import LawName, from_table
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled
 from stiction.contact.models.ladder import LadderModel

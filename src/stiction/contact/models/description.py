@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Arrays
 from stiction.contact.solvers.drumwright.columns import Answer
 from stiction.contact.solvers.drumwright.viscous import solve_loads

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.models.model import ContactModel, Impulses

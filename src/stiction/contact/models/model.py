@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate, LawName, certify
 from stiction.contact.certificate.contradiction import is_contradictory
-from stiction.contact.certificate.modes import STILL, Mode
+from stiction.contact.certificate.modes import contact_modes
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.problem.islands import Island
@@ -223,11 +223,3 @@ def grade_status(certificate: Certificate, word: Status) -> Status:
     if certificate.passed:
         return Status.SOLVED
     return Status.ERROR if word is Status.SOLVED else word
-
-
-def contact_modes(problem: ContactProblem, velocity: Array, normal: Array) -> NDArray[np.int8]:
-    """(nc,) `Mode` of each contact."""
-    slip = np.hypot(*problem.contact_velocity(velocity).tangent.T)
-    moving = (slip > STILL * problem.scales.contact) & (problem.friction > 0.0)
-    modes = np.where(moving, Mode.SLIDE, Mode.STICK)
-    return np.where(normal > 0.0, modes, Mode.SEPARATE).astype(np.int8)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.models.frictionless import from_answer, start_states

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.models.frictionless import Frictionless, from_answer, start_states

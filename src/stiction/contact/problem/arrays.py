@@ -59,15 +59,3 @@ class RowVelocity(NamedTuple):
     tangent: Array  # (nc, 2)
     joint: Array  # (nj,)
     box: Array  # (nb,)
-
-
-class Scales(NamedTuple):
-    """Scales of a problem's rows (`scales.py`); velocities in the unit of the row per second."""
-
-    momentum: Array  # (nv,) M_jj sigma_j; of a Delassus problem s_i of each row of its matrix
-    contact: Array  # (nc,) velocity [m/s]
-    inverse_normal: Array  # (nc,) W_nn [1/kg]
-    inverse_tangent: Array  # (nc,) [1/kg]
-    joint: Array  # (nj,) velocity
-    box: Array  # (nb,) velocity
-    inverse_box: Array  # (nb,) W_ii

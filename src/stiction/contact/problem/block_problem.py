@@ -86,7 +86,7 @@ def cut_out(b: Blocks, members: Indices, dofs: Indices) -> Blocks:
     which nothing couples to others."""
     head, column, value = b.head[members].copy(), [], []
     at = entry = 0
-    for k, (_, rows, width, c0, a0) in enumerate(b.head[members]):
+    for k, (_, rows, width, c0, a0, _) in enumerate(b.head[members]):
         column.append(np.searchsorted(dofs, b.column[c0 : c0 + width]))
         value.append(b.value[a0 : a0 + rows * width])
         head[k, Head.COLUMN], head[k, Head.VALUE] = at, entry
@@ -116,7 +116,7 @@ def _soft_rows(b: Blocks, count: int) -> tuple[Array, Array, Array]:
     soft = np.flatnonzero(b.head[:count, Head.KIND] == Kind.SOFT)
     rows = np.zeros((len(soft), len(b.first)))
     for k, i in enumerate(soft):
-        _, _, width, column, value = b.head[i]
+        _, _, width, column, value, _ = b.head[i]
         rows[k, b.column[column : column + width]] = b.value[value : value + width]
     return rows, b.data[soft, Datum.DRAG], b.data[soft, Datum.BOUND]
 
@@ -197,7 +197,7 @@ def put_solution(b: Blocks, count: int, solution: Impulses, f: Array) -> None:
 
 def _by_block(b: Blocks, count: int) -> Array:
     rows = np.zeros((count, ROWS, len(b.first)))
-    for i, (_, n, width, column, value) in enumerate(b.head[:count]):
+    for i, (_, n, width, column, value, _) in enumerate(b.head[:count]):
         columns = b.column[column : column + width]
         rows[i, :n, columns] = b.value[value : value + n * width].reshape(n, width).T
     return rows

@@ -50,6 +50,8 @@ class Head(IntEnum):
     WIDTH = 2
     COLUMN = 3
     VALUE = 4
+    PARENT = 5
+    """BOX: the contact that its limit grows with, where `Datum.SPIN` is positive."""
 
 
 class Datum(IntEnum):
@@ -60,7 +62,8 @@ class Datum(IntEnum):
     SLIDE = 1
     """Friction coefficient of rows 1 and 2."""
     SPIN = 2
-    """Friction coefficient of row 3 [m]."""
+    """Friction coefficient of row 3 [m]; BOX: growth of its limit with the normal impulse of the
+    contact `Head.PARENT`."""
     ROLL = 3
     """Friction coefficient of rows 4 and 5 [m]."""
     DRAG = 4

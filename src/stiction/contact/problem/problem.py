@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
-from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Scales, Whitened
+from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Whitened
 from stiction.contact.problem.files import read_npz
 from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
-from stiction.contact.problem.scales import measure, measure_delassus
+from stiction.contact.problem.scales import Scales, measure
 from stiction.errors import InvalidInput, real_numbers
 
 T = TypeVar("T")
@@ -440,14 +440,14 @@ class ContactProblem:
         )
 
     def _measure(self) -> Scales:
-        if self.delassus is None:
-            return measure(self._arrays, self.whitened, self._once("free", self._free))
-        return measure_delassus(self._arrays, self.whitened, self.kernel_delassus, self.dimension)
+        free = self._once("free", self._free)
+        return measure(self._arrays, self.dt, self.whitened, free, self.kernel_delassus)
 
     @property
     def kernel_delassus(self) -> Array:
-        """`delassus` with its writable flag, for kernels; see `Arrays`."""
-        return self._once("delassus", lambda: np.array(self.delassus))
+        """`delassus` with its writable flag, for kernels (see `Arrays`); (0, 0) without one."""
+        given = np.zeros((0, 0)) if self.delassus is None else self.delassus
+        return self._once("delassus", lambda: np.array(given))
 
     def _by_contact(self, rows: Array) -> Array:
         """Interleaved rows (dimension nc, ...) as (nc, 3, ...), zeros for a missing tangent."""

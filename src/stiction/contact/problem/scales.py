@@ -28,15 +28,20 @@ max(normal, |(tangent 1, tangent 2)|), and two inverse inertias, W_nn and, for f
 larger of W_nn and the mean of the tangents' W.
 
 With a contact-space matrix W and free velocity q, rows play the degrees of freedom:
-s_i = max(|q_i|, push_i), then s_i = max(s_i, |W_ij| s_j / W_jj), energy s_i / sqrt(W_ii).
+s_i = max(|q_i|, push_i), then s_i = max(s_i, |W_ij| s_j / W_jj), energy s_i / sqrt(W_ii). That is
+the spreading above with W for the mass and the impulses s_i / W_ii for the speeds.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from stiction.contact.problem.arrays import Array, Arrays, Scales, Whitened
-from stiction.kernels.compile import kernel
+from stiction.contact.problem.arrays import Array, Arrays, Whitened
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.dense_blocks import blocks_of
+from stiction.kernels.compile import kernel, lean, lean_leaf
 
 FLOOR = 1e-6
 """Least speed over the largest, by energy. Without it a body at rest but for noise of 1e-17 m/s
@@ -48,111 +53,200 @@ GROWTH = 1.0 + 1e-9
 rows; above it, because rounding alone makes the last digit go round."""
 
 
-Memory = tuple[Array, Array, Array, Array]
-"""What normals, tangents, joints and boxes have passed on: each (2, rows)."""
+class Scales(NamedTuple):
+    """Scales of a problem by blocks; velocities in the unit of the row per second."""
+
+    own: Array  # (nv,) speeds of the degrees of freedom before they are spread
+    sigma: Array  # (nv,) the same when they are
+    speed: Array  # (count,) velocity of each block: contacts, joints, then box rows
+    weight: Array  # (count, ROWS) inverse inertia of each row
+    contacts: int
+    boxes: int
+
+    @property
+    def contact(self) -> Array:
+        """(nc,) velocity of each contact."""
+        return self.speed[: self.contacts]
+
+    @property
+    def box(self) -> Array:
+        """(nb,) velocity of each box row."""
+        return self.speed[len(self.speed) - self.boxes :]
+
+    @property
+    def inverse_normal(self) -> Array:
+        """(nc,) inverse inertia along each normal."""
+        return self.weight[: self.contacts, 0]
+
+    @property
+    def inverse_tangent(self) -> Array:
+        """(nc,) inverse inertia for the friction of each contact."""
+        across = self.weight[: self.contacts, 1:3].mean(axis=1)
+        return np.maximum(self.inverse_normal, across)
+
+    @property
+    def inverse_box(self) -> Array:
+        """(nb,) inverse inertia of each box row."""
+        return self.weight[len(self.speed) - self.boxes :, 0]
 
 
-@kernel
-def _spread_row(
-    rows: Array, i: int, push: float, inverse: Array, sigma: Array, passed: Array, light: Array
-) -> bool:
-    """Raises `sigma` to what an impulse along row i passes on of it; whether any grew.
+@lean_leaf
+def _is_rough(b: Blocks, i):
+    """Whether contact i has tangential impulses under any law."""
+    return b.data[i, Datum.SLIDE] > 0.0 or b.data[i, Datum.DRAG] > 0.0
 
-    passed[i] is the speed that the row has passed on before (-1: none yet), light[i] its
-    lightest inertia's inverse: a row whose speed has not grown has nothing new to pass on.
-    """
-    speed = push
+
+@lean_leaf
+def row_speed(b: Blocks, i, r, sigma):
+    """Speed along row r of block i at the speeds sigma, whatever their signs."""
+    head, column, value = b.head, b.column, b.value
+    width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+    a0 = head[i, Head.VALUE] + r * width
+    total = abs(b.data[i, Datum.SURFACE + r - 1]) if 0 < r < 4 else 0.0
+    for k in range(width):
+        total += abs(value[a0 + k]) * sigma[column[c0 + k]]
+    return total
+
+
+@lean_leaf
+def block_speed(b: Blocks, i, sigma):
+    """Velocity scale of block i; of a contact, that of its first three rows."""
+    kind = b.head[i, Head.KIND]
+    speed = row_speed(b, i, 0, sigma)
+    if kind == Kind.CONTACT:
+        speed = max(speed, b.data[i, Datum.BOUND])
+        if b.head[i, Head.ROWS] > 2 and _is_rough(b, i):
+            x, y = row_speed(b, i, 1, sigma), row_speed(b, i, 2, sigma)
+            speed = max(speed, np.sqrt(x * x + y * y))
+    elif kind == Kind.HOLD:
+        speed = max(speed, abs(b.data[i, Datum.BOUND]))
+    return speed
+
+
+@lean_leaf
+def friction_weight(weight, i):
+    """Inverse inertia of contact i for its friction."""
+    return max(weight[i, 0], 0.5 * (weight[i, 1] + weight[i, 2]))
+
+
+@lean
+def _raise_to_floor(inverse, sigma):
+    """Raises speeds to `FLOOR` of the largest by energy; inverse (nv,): of inertias, 0 if none."""
+    hardest = 0.0
     for j in range(sigma.shape[0]):
-        speed = max(speed, abs(rows[i, j]) * sigma[j])
-    if speed <= passed[i]:
-        return False
-    if passed[i] < 0.0:
-        light[i] = 0.0
-        for j in range(sigma.shape[0]):
-            light[i] = max(light[i], rows[i, j] * rows[i, j] * inverse[j])
-    passed[i] = speed
+        if inverse[j] > 0.0:
+            hardest = max(hardest, sigma[j] / np.sqrt(inverse[j]))
+    for j in range(sigma.shape[0]):
+        sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
+
+
+@lean
+def _invert_diagonal(b: Blocks, inverse):
+    """inverse (nv,) := of the mass' diagonal."""
+    for j in range(inverse.shape[0]):
+        own = b.mass[b.row[j] + j]
+        inverse[j] = 1.0 / own if own > 0.0 else 0.0
+
+
+@lean
+def own_speeds(b: Blocks, v_free, inverse, own):
+    """own (nv,) := the speeds of the degrees of freedom before they are spread; inverse (nv,) :=
+    that of the mass' diagonal."""
+    _invert_diagonal(b, inverse)
+    for j in range(v_free.shape[0]):
+        own[j] = abs(b.velocity[j]) + abs(v_free[j] - b.velocity[j])
+    _raise_to_floor(inverse, own)
+
+
+@lean
+def pass_on(b: Blocks, i, r, speed, inverse, sigma):
+    """Raises sigma to what an impulse along row r of block i passes on of `speed`; whether any
+    grew. inverse (nv,): of the mass' diagonal."""
+    head, column, value = b.head, b.column, b.value
+    width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+    a0 = head[i, Head.VALUE] + r * width
+    lightest = 0.0
+    for k in range(width):
+        lightest = max(lightest, value[a0 + k] * value[a0 + k] * inverse[column[c0 + k]])
     grew = False
-    if speed > 0.0 and light[i] > 0.0:
-        share = speed / light[i]
-        for j in range(sigma.shape[0]):
-            grown = share * abs(rows[i, j]) * inverse[j]
+    if speed > 0.0 and lightest > 0.0:
+        share = speed / lightest
+        for k in range(width):
+            j = column[c0 + k]
+            grown = share * abs(value[a0 + k]) * inverse[j]
             if grown > sigma[j]:
                 grew |= grown > GROWTH * sigma[j]
                 sigma[j] = grown
     return grew
 
 
-@kernel
-def _is_rough(arrays: Arrays, i: int) -> bool:
-    """Whether contact i has tangential impulses under any law."""
-    return arrays.friction[i] > 0.0 or arrays.viscosity[i] > 0.0
+@lean
+def _spread_row(b: Blocks, i, r, inverse, sigma, passed):
+    """Passes on what row r of block i has; whether any grew. passed[i, r] is the speed that it has
+    passed on before (-1: none yet): a row whose speed has not grown has nothing new."""
+    head, column, value = b.head, b.column, b.value
+    width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
+    a0 = head[i, Head.VALUE] + r * width
+    speed = 0.0
+    if r == 0:
+        bound = b.data[i, Datum.BOUND]
+        kind = head[i, Head.KIND]
+        if kind == Kind.CONTACT:
+            speed = max(bound, 0.0)
+        elif kind == Kind.HOLD:
+            speed = abs(bound)
+    elif r < 4:
+        speed = abs(b.data[i, Datum.SURFACE + r - 1])
+    for k in range(width):
+        speed = max(speed, abs(value[a0 + k]) * sigma[column[c0 + k]])
+    if speed <= passed[i, r]:
+        return False
+    passed[i, r] = speed
+    return pass_on(b, i, r, speed, inverse, sigma)
 
 
-@kernel
-def _sweep(arrays: Arrays, inverse: Array, sigma: Array, back: bool, memory: Memory) -> bool:
-    """Passes speeds on along every row and coupling once, from the first or `back` from the
-    last; whether any grew."""
-    mass, normal, joint, box = arrays.mass, arrays.normal, arrays.joint, arrays.box
-    bound, friction, viscosity = arrays.bound, arrays.friction, arrays.viscosity
-    nv, nc = mass.shape[0], normal.shape[0]
-    across = arrays.tangent.reshape(2 * nc, nv)
-    normals, tangents, joints, boxes = memory
-    grew = False
-    for at in range(nc):
-        i = nc - 1 - at if back else at
-        push = max(bound[i], 0.0)
-        grew |= _spread_row(normal, i, push, inverse, sigma, normals[0], normals[1])
-        if friction[i] > 0.0 or viscosity[i] > 0.0:
-            for t in range(2 * i, 2 * i + 2):
-                grew |= _spread_row(across, t, 0.0, inverse, sigma, tangents[0], tangents[1])
-    nj = joint.shape[0]
-    for at in range(nj):
-        i = nj - 1 - at if back else at
-        push = abs(arrays.joint_target[i])
-        grew |= _spread_row(joint, i, push, inverse, sigma, joints[0], joints[1])
-    for i in range(box.shape[0]):
-        grew |= _spread_row(box, i, 0.0, inverse, sigma, boxes[0], boxes[1])
-    for j in range(nv):
-        for k in range(nv):
-            if mass[j, k] != 0.0:
-                grown = abs(mass[j, k]) * sigma[k] * inverse[j]
-                if grown > sigma[j]:
-                    grew |= grown > GROWTH * sigma[j]
-                    sigma[j] = grown
+@lean
+def _spread_couplings(b: Blocks, inverse, sigma):
+    """Passes speeds on along every entry of the mass once; whether any grew."""
+    mass, first, grew = b.mass, b.first, False
+    for j in range(sigma.shape[0]):
+        at = b.row[j]
+        for k in range(first[j], j):
+            if mass[at + k] != 0.0:
+                size = abs(mass[at + k])
+                here, there = size * sigma[k] * inverse[j], size * sigma[j] * inverse[k]
+                if here > sigma[j]:
+                    grew |= here > GROWTH * sigma[j]
+                    sigma[j] = here
+                if there > sigma[k]:
+                    grew |= there > GROWTH * sigma[k]
+                    sigma[k] = there
     return grew
 
 
-@kernel
-def _spread(arrays: Arrays, sigma: Array) -> None:
-    """Spreads the dof speeds `sigma` (nv,), in place, over what can pass them on."""
-    nv, nc = sigma.shape[0], arrays.normal.shape[0]
-    inverse = np.empty(nv)
-    for j in range(nv):
-        inverse[j] = 1.0 / arrays.mass[j, j]
-    memory = (
-        np.full((2, nc), -1.0),
-        np.full((2, 2 * nc), -1.0),
-        np.full((2, arrays.joint.shape[0]), -1.0),
-        np.full((2, arrays.box.shape[0]), -1.0),
-    )
+@lean
+def spread(b: Blocks, count, inverse, passed, sigma):
+    """Spreads the speeds sigma (nv,) over what can pass them on; inverse (nv,): of the mass'
+    diagonal. Overwrites passed (count, ROWS)."""
+    nv = sigma.shape[0]
+    for i in range(count):
+        for r in range(ROWS):
+            passed[i, r] = -1.0
     # A path visits each dof once, so more than nv sweeps cannot help. Back and forth, because
     # neighbours mostly have neighbouring indices: a stack is through in two.
     for sweep in range(nv + 1):
-        if not _sweep(arrays, inverse, sigma, sweep % 2 == 1, memory):
+        grew = False
+        for at in range(count):
+            i = count - 1 - at if sweep % 2 == 1 else at
+            rows = b.head[i, Head.ROWS]
+            if rows > 2 and not _is_rough(b, i):
+                rows = np.int64(1)
+            for r in range(rows):
+                grew |= _spread_row(b, i, r, inverse, sigma, passed)
+        grew |= _spread_couplings(b, inverse, sigma)
+        if not grew:
             break
-    hardest = 0.0
-    for j in range(nv):
-        hardest = max(hardest, sigma[j] / np.sqrt(inverse[j]))
-    for j in range(nv):
-        sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
-
-
-@kernel
-def _speed(rows: Array, i: int, sigma: Array) -> float:
-    total = 0.0
-    for j in range(sigma.shape[0]):
-        total += abs(rows[i, j]) * sigma[j]
-    return total
+    _raise_to_floor(inverse, sigma)
 
 
 @kernel
@@ -164,90 +258,84 @@ def _square(rows: Array, i: int) -> float:
 
 
 @kernel
-def _inverse_inertias(whitened: Whitened) -> tuple[Array, Array, Array]:
-    """W_nn, the contact's W for friction (nc,), and W of the box rows (nb,)."""
-    nc, nb = whitened.rows_normal.shape[0], whitened.rows_box.shape[0]
-    normal, tangent, box = np.empty(nc), np.empty(nc), np.empty(nb)
-    along, beside = whitened.rows_normal, whitened.rows_box
-    across = whitened.rows_tangent.reshape(2 * nc, along.shape[1])
+def weights(whitened: Whitened) -> Array:
+    """(count, ROWS) inverse inertias of all rows of a problem with dense arrays."""
+    nc, nj = whitened.rows_normal.shape[0], whitened.rows_joint.shape[0]
+    nb, rank = whitened.rows_box.shape
+    across = whitened.rows_tangent.reshape(2 * nc, rank)
+    weight = np.zeros((nc + nj + nb, ROWS))
     for i in range(nc):
-        normal[i] = _square(along, i)
-        mean = 0.5 * (_square(across, 2 * i) + _square(across, 2 * i + 1))
-        tangent[i] = max(normal[i], mean)
-    for i in range(nb):
-        box[i] = _square(beside, i)
-    return normal, tangent, box
+        weight[i, 0] = _square(whitened.rows_normal, i)
+        weight[i, 1], weight[i, 2] = _square(across, 2 * i), _square(across, 2 * i + 1)
+    for k in range(nj):
+        weight[nc + k, 0] = _square(whitened.rows_joint, k)
+    for k in range(nb):
+        weight[nc + nj + k, 0] = _square(whitened.rows_box, k)
+    return weight
 
 
 @kernel
-def measure(arrays: Arrays, whitened: Whitened, v_free: Array) -> Scales:
+def _finish(b: Blocks, own: Array, sigma: Array, weight: Array) -> Scales:
+    count = weight.shape[0]
+    speed = np.empty(count)
+    contacts, boxes = 0, 0
+    for i in range(count):
+        speed[i] = block_speed(b, i, sigma)
+        contacts += b.head[i, Head.KIND] == Kind.CONTACT
+        boxes += b.head[i, Head.KIND] == Kind.BOX
+    return Scales(own, sigma, speed, weight, contacts, boxes)
+
+
+@kernel
+def _measure_mass(b: Blocks, weight: Array, v_free: Array) -> Scales:
     """Scales of a problem with mass."""
-    nc, nj, nb = arrays.normal.shape[0], arrays.joint.shape[0], arrays.box.shape[0]
-    sigma = np.abs(arrays.velocity) + np.abs(v_free - arrays.velocity)
-    _spread(arrays, sigma)
-    contact, joint, box = np.empty(nc), np.empty(nj), np.empty(nb)
-    normal, bound, joints, boxes = arrays.normal, arrays.bound, arrays.joint, arrays.box
-    friction, viscosity = arrays.friction, arrays.viscosity
-    across = arrays.tangent.reshape(2 * nc, sigma.shape[0])
-    for i in range(nc):
-        contact[i] = max(bound[i], _speed(normal, i, sigma))
-        if friction[i] > 0.0 or viscosity[i] > 0.0:
-            a, b = _speed(across, 2 * i, sigma), _speed(across, 2 * i + 1, sigma)
-            contact[i] = max(contact[i], np.sqrt(a * a + b * b))
-    for i in range(nj):
-        joint[i] = max(abs(arrays.joint_target[i]), _speed(joints, i, sigma))
-    for i in range(nb):
-        box[i] = _speed(boxes, i, sigma)
-    for j in range(sigma.shape[0]):
-        sigma[j] *= arrays.mass[j, j]
-    inverse_normal, inverse_tangent, inverse_box = _inverse_inertias(whitened)
-    return Scales(sigma, contact, inverse_normal, inverse_tangent, joint, box, inverse_box)
+    nv, count = v_free.shape[0], weight.shape[0]
+    own, inverse = np.empty(nv), np.empty(nv)
+    own_speeds(b, v_free, inverse, own)
+    sigma = own.copy()
+    spread(b, count, inverse, np.empty((count, ROWS)), sigma)
+    return _finish(b, own, sigma, weight)
 
 
 @kernel
-def _spread_delassus(delassus: Array, speed: Array) -> None:
-    """Spreads the row speeds (n,), in place, over a contact-space matrix (n, n)."""
-    n = speed.shape[0]
-    for sweep in range(n + 1):
-        grew = False
-        for at in range(n):
-            i = n - 1 - at if sweep % 2 == 1 else at
-            for j in range(n):
-                size = abs(delassus[i, j])
-                if size != 0.0 and delassus[j, j] > 0.0:
-                    grown = size / delassus[j, j] * speed[j]
-                    if grown > speed[i]:
-                        grew |= grown > GROWTH * speed[i]
-                        speed[i] = grown
-        if not grew:
-            break
-    hardest = 0.0
+def _measure_contact_space(b: Blocks, weight: Array, delassus: Array) -> Scales:
+    """Scales of a problem u = W f + q, whose blocks have q for a velocity."""
+    n, count = b.velocity.shape[0], weight.shape[0]
+    own, impulse = np.abs(b.velocity), np.zeros(n)
+    diagonal = np.empty(n)
     for i in range(n):
-        if delassus[i, i] > 0.0:
-            hardest = max(hardest, speed[i] / np.sqrt(delassus[i, i]))
-    for i in range(n):
-        speed[i] = max(speed[i], FLOOR * hardest * np.sqrt(delassus[i, i]))
-
-
-@kernel
-def measure_delassus(arrays: Arrays, whitened: Whitened, delassus: Array, dimension: int) -> Scales:
-    """Scales of a Delassus problem."""
-    nc = arrays.friction.shape[0]
-    speed = np.abs(arrays.velocity)
-    for i in range(nc):
-        speed[dimension * i] = max(speed[dimension * i], arrays.bound[i])
+        diagonal[i] = delassus[i, i]
+    for i in range(count):
+        dimension, at = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
+        own[at] = max(own[at], b.data[i, Datum.BOUND])
         for k in range(1, dimension):
-            if not _is_rough(arrays, i):
-                speed[dimension * i + k] = 0.0
-    _spread_delassus(delassus, speed)
-    contact = np.empty(nc)
-    for i in range(nc):
-        contact[i] = speed[dimension * i]
-        if _is_rough(arrays, i):
-            across = 0.0
-            for k in range(1, dimension):
-                across = np.hypot(across, speed[dimension * i + k])
-            contact[i] = max(contact[i], across)
-    inverse_normal, inverse_tangent, inverse_box = _inverse_inertias(whitened)
-    none = np.empty(0)
-    return Scales(speed, contact, inverse_normal, inverse_tangent, none, none, inverse_box)
+            if not _is_rough(b, i):
+                own[at + k] = 0.0
+    _raise_to_floor(diagonal, own)
+    first, row, packed = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n * (n + 1) // 2)
+    for i in range(n):
+        row[i] = i * (i + 1) // 2
+        for j in range(i + 1):
+            packed[row[i] + j] = delassus[i, j]
+        if diagonal[i] > 0.0:
+            impulse[i] = own[i] / diagonal[i]
+    coupled = Blocks(b.head, b.data, b.column, b.value, packed, row, first, b.velocity, b.push)
+    inverse = np.empty(n)
+    _invert_diagonal(coupled, inverse)
+    spread(coupled, np.int64(0), inverse, np.empty((0, ROWS)), impulse)
+    sigma = own.copy()
+    for i in range(n):
+        if diagonal[i] > 0.0:
+            sigma[i] = impulse[i] * diagonal[i]
+    return _finish(b, own, sigma, weight)
+
+
+@kernel
+def measure(
+    arrays: Arrays, dt: float, whitened: Whitened, v_free: Array, delassus: Array
+) -> Scales:
+    """Scales of a problem with dense arrays; delassus: see `blocks_of`."""
+    b, weight = blocks_of(arrays, dt, delassus), weights(whitened)
+    if delassus.shape[0] > 0:
+        return _measure_contact_space(b, weight, delassus)
+    return _measure_mass(b, weight, v_free)

@@ -11,19 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.grading import Law, Table, grade
-from stiction.contact.certificate.modes import STILL, Mode
-from stiction.contact.problem.arrays import Array, Arrays, Scales, Whitened
+from stiction.contact.certificate.grading import grade_problem
+from stiction.contact.certificate.laws import Law, Table
+from stiction.contact.certificate.modes import read_problem_modes
+from stiction.contact.problem.arrays import Array, Arrays, Whitened
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
-from stiction.contact.problem.scales import measure
-from stiction.contact.problem.whitening import (
-    divide,
-    factorize,
-    momentum_change,
-    solve,
-    times,
-    whiten_momentum,
-)
+from stiction.contact.problem.scales import Scales
+from stiction.contact.problem.whitening import momentum_change, solve
 from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
 from stiction.contact.solvers.newton import newton, velocities
 from stiction.kernels.compile import kernel
@@ -112,44 +106,6 @@ def solve_exact(p, theta, phi, warm, limit):
 
 
 @kernel
-def whiten(arrays: Arrays, upper, last, v_free):
-    """`Whitened` of a problem with mass, from the factor of its mass."""
-    normal = arrays.normal.copy()
-    tangent = arrays.tangent.copy()
-    joint = arrays.joint.copy()
-    box = arrays.box.copy()
-    nc = normal.shape[0]
-    free_t = np.empty((nc, 2))
-    free_n = times(arrays.normal, v_free) - arrays.bound
-    for i in range(nc):
-        free_t[i] = times(arrays.tangent[i], v_free)
-        divide(upper, last, normal[i])
-        if arrays.friction[i] > 0.0:
-            divide(upper, last, tangent[i, 0])
-            divide(upper, last, tangent[i, 1])
-    free_j = times(arrays.joint, v_free) - arrays.joint_target
-    for i in range(joint.shape[0]):
-        divide(upper, last, joint[i])
-    free_b = times(arrays.box, v_free)
-    for i in range(box.shape[0]):
-        divide(upper, last, box[i])
-    momentum = whiten_momentum(upper, last, v_free)
-    return Whitened(normal, tangent, joint, box, free_n, free_t, free_j, free_b, momentum)
-
-
-@kernel
-def contact_modes(arrays: Arrays, scales: Scales, velocity, normal):
-    """(nc,) `Mode` of each contact."""
-    modes = np.zeros(normal.shape[0], np.int8)
-    for i in range(normal.shape[0]):
-        if normal[i] > 0.0:
-            slip = times(arrays.tangent[i], velocity)
-            moving = np.hypot(slip[0], slip[1]) > STILL * scales.contact[i]
-            modes[i] = Mode.SLIDE if moving and arrays.friction[i] > 0.0 else Mode.STICK
-    return modes
-
-
-@kernel
 def solve_arrays(
     arrays: Arrays, dt, facets, whitened: Whitened, scales: Scales, upper, last, warm, guess
 ):  # fmt: skip
@@ -180,26 +136,11 @@ def solve_arrays(
     velocity = momentum_change(arrays, dt, f_n, f_t, f_j, f_b)
     solve(upper, last, velocity)
     velocity += arrays.velocity
-    table = grade(Law.COULOMB, facets, dt, arrays, scales, velocity, f_n, f_t, f_j, f_b)
-    modes = contact_modes(arrays, scales, velocity, f_n)
+    massive = np.empty((0, 0))
+    table = grade_problem(
+        np.int64(Law.COULOMB), facets, dt, arrays, scales, massive, velocity, f_n, f_t, f_j, f_b
+    )
+    modes = read_problem_modes(arrays, dt, scales.own, massive, velocity, f_n)
     return Outcome(
         velocity, f_n, f_t, f_j, f_b, modes, table, np.int64(code), pivots, steps, rounds
-    )  # fmt: skip
-
-
-@kernel
-def solve_from_mass(arrays: Arrays, dt, facets):
-    """`Outcome` from the bare arrays: factor, whiten, measure, solve and grade."""
-    nv = arrays.mass.shape[0]
-    upper = np.empty((nv, nv))
-    last = np.empty(nv, np.int64)
-    factorize(arrays.mass, upper, last, 1e-14)
-    v_free = dt * arrays.force
-    solve(upper, last, v_free)
-    v_free += arrays.velocity
-    whitened = whiten(arrays, upper, last, v_free)
-    scales = measure(arrays, whitened, v_free)
-    guess = (arrays.bound, whitened.free_tangent, arrays.box_limit)
-    return solve_arrays(
-        arrays, dt, facets, whitened, scales, upper, last, False, guess
     )  # fmt: skip

@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.newton import polygon_edge, project_polygon

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate
-from stiction.contact.certificate.grading import Entry, Law
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.certificate.laws import Entry, Law
+from stiction.contact.certificate.modes import choose_mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
 from stiction.simulate.report import Report
@@ -127,9 +127,12 @@ def report(
     """The report of a step whose forces have been written."""
     seen = phase.seen
     slip = seen.tangent @ phase.state.qvel
-    slides = np.hypot(slip[:, 0], slip[:, 1]) > motion.rest_speed
-    mode = np.where(slides & (seen.friction > 0.0), Mode.SLIDE, Mode.STICK)
-    mode = np.where(forces.contact[:, 0] > 0.0, mode, Mode.SEPARATE).astype(np.int8)
+    mode = [
+        choose_mode(
+            forces.contact[i, 0], seen.friction[i], slip[i, 0], slip[i, 1], motion.rest_speed
+        )
+        for i in range(seen.nc)
+    ]
     record = np.zeros((seen.nc, RECORDS))
     record[:, Record.FIRST : Record.SECOND + 1] = seen.pair
     record[:, Record.INDEX], record[:, Record.GAP] = seen.number, seen.gap

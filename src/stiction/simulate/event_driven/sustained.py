@@ -29,14 +29,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.certificate.accelerations import Slip, grade_accelerations
 from stiction.contact.certificate.certificate import Certificate, from_table
-from stiction.contact.certificate.grading import Entry, Law, grade
+from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.baraff import Baraff
 from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
-from stiction.contact.problem.arrays import Arrays, Scales, Whitened
+from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.contact.problem.cones import Cones, build_cones, to_impulses
-from stiction.contact.problem.scales import measure
+from stiction.contact.problem.scales import weights
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
 from stiction.kernels.compile import kernel
@@ -224,78 +225,30 @@ def _forces(loads: Loads, arrays: Arrays) -> Forces | None:
     )  # fmt: skip
 
 
+@kernel
+def grade_sustained(
+    law: int, arrays: Arrays, slip: Slip, acceleration: Array, f_n: Array, f_t: Array, f_j: Array,
+    f_b: Array,
+) -> Table:  # fmt: skip
+    """`grade_accelerations` from the arrays; one call, as `drive`."""
+    white, _, _, free = whiten(arrays, np.zeros_like(f_t))
+    return grade_accelerations(
+        law, arrays, weights(white), free, slip, acceleration, f_n, f_t, f_j, f_b
+    )
+
+
 def certify_sustained(
     law: SustainedLaw, loads: Loads, arrays: Arrays, forces: Forces
 ) -> Certificate:
-    """The certificate of forces that last: velocities are accelerations, impulses forces.
-
-    Of Coulomb's law complementarity and friction are graded here, since the direction of dynamic
-    friction is that of the velocity, which such a problem does not hold.
-    """
-    white, _, _, free = whiten(arrays, np.zeros_like(forces.tangent))
-    scales = measure(arrays, white, free)
+    """The certificate of forces that last: velocities are accelerations, impulses forces."""
     tangent, joint = forces.tangent, forces.joint
-    if law.kind is not Kind.DRY:
+    if law.kind is not Kind.DRY:  # what is not held like a joint is a known force
         if law.kind is Kind.HOLD:
             joint = np.concatenate([joint, tangent[loads.friction > 0.0].ravel()])
         tangent = np.zeros_like(tangent)
-    kind = Law.CONVEX if law.kind is Kind.DRY else Law.FRICTIONLESS
-    plain = arrays
-    if (tied := arrays.box_contact >= 0).any():
-        grown = arrays.box_friction * np.where(tied, forces.normal[arrays.box_contact], 0.0)
-        plain = arrays._replace(
-            box_limit=arrays.box_limit + grown,
-            box_contact=np.full(len(tied), -1),
-            box_friction=np.zeros(len(tied)),
-        )
-    table = grade(
-        int(kind), 0, 1.0, plain, scales, forces.acceleration, forces.normal, tangent, joint,
-        forces.box,
-    )  # fmt: skip
-    graded = from_table(kind, table)
-    if law.kind is not Kind.DRY:
-        return graded
-    scaled, where = list(graded.scaled), list(graded.where)
-    faults = dry_faults(
-        arrays, scales, loads.tangent_rate, loads.sliding, loads.direction, forces.acceleration,
-        forces.normal, forces.tangent,
-    )  # fmt: skip
-    for entry, fault in zip((Entry.COMPLEMENTARITY, Entry.FRICTION), faults, strict=True):
-        if len(fault):
-            where[entry] = int(fault.argmax())
-            scaled[entry] = float(fault[where[entry]])
-    if loads.turning.any():
-        scaled[Entry.BOX_FRICTION] = 0.0  # dynamic: at its limit by construction
-    return Certificate(Law.COULOMB, graded.value, tuple(scaled), tuple(where), max(scaled))
-
-
-@kernel
-def dry_faults(
-    arrays: Arrays, scales: Scales, drift: Array, sliding: Mask, direction: Array,
-    acceleration: Array, normal: Array, tangent: Array,
-) -> tuple[Array, Array]:  # fmt: skip
-    """(nh,) scaled violations of normal complementarity, and of friction."""
-    nh, nv = arrays.normal.shape
-    open_, rub = np.zeros(nh), np.zeros(nh)
-    for i in range(nh):
-        size = scales.contact[i] if scales.contact[i] > 0.0 else 1.0
-        y, t0, t1 = -arrays.bound[i], drift[i, 0], drift[i, 1]
-        for k in range(nv):
-            y += arrays.normal[i, k] * acceleration[k]
-            t0 += arrays.tangent[i, 0, k] * acceleration[k]
-            t1 += arrays.tangent[i, 1, k] * acceleration[k]
-        open_[i] = max(min(normal[i] * scales.inverse_normal[i], y) / size, 0.0)
-        mu = arrays.friction[i]
-        if not mu > 0.0:
-            continue
-        unit = scales.inverse_tangent[i] / size
-        radius = 1e300 if mu == np.inf else mu * max(normal[i], 0.0) * unit
-        z0, z1 = tangent[i, 0] * unit, tangent[i, 1] * unit
-        if sliding[i]:
-            g0, g1 = -radius * direction[i, 0], -radius * direction[i, 1]
-        else:
-            g0, g1 = z0 - t0 / size, z1 - t1 / size
-            shrink = min(1.0, radius / max(np.hypot(g0, g1), 1e-300))
-            g0, g1 = g0 * shrink, g1 * shrink
-        rub[i] = np.hypot(z0 - g0, z1 - g1) / (max(1.0, mu) if mu < np.inf else 1.0)
-    return open_, rub
+    kind = Law.COULOMB if law.kind is Kind.DRY else Law.FRICTIONLESS
+    slip = Slip(loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    table = grade_sustained(
+        int(kind), arrays, slip, forces.acceleration, forces.normal, tangent, joint, forces.box
+    )
+    return from_table(kind, table)

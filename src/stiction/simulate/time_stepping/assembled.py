@@ -30,9 +30,8 @@ from scipy.sparse.csgraph import connected_components
 from stiction.articulated.compiled import articulate
 from stiction.articulated.interface import body_arrays, loop_arrays
 from stiction.bridge.rows import Key, Place
-from stiction.contact.certificate.block_grading import grade_blocks
-from stiction.contact.certificate.certificate import LAWS, Certificate, certify, from_table
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.certificate import LAWS, Certificate, from_table
+from stiction.contact.certificate.grading import grade_blocks
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.model import ContactModel, grade_status
 from stiction.contact.problem.arrays import Array
@@ -42,7 +41,6 @@ from stiction.contact.problem.block_problem import (
     dense_rows,
     folded_push,
     put_solution,
-    to_problem,
 )
 from stiction.contact.problem.blocks import Head, Kind, row_velocities
 from stiction.contact.problem.problem import ContactProblem
@@ -216,23 +214,12 @@ class Assembled:
     ) -> Certificate:
         work, b, count = self._workspace, self._workspace.blocks, self._count
         law = LAWS[contact.law]
-        if law == Law.CONVEX:  # a law of all contacts at once, which blocks do not grade
-            return certify(
-                to_problem(b, count, self._dt),
-                velocity,
-                solution.normal,
-                solution.tangent,
-                solution.joint,
-                solution.box,
-                law=contact.law,
-                facets=contact.facets,
-            )
         newton, grading = work.newton, work.grading
         put_solution(b, count, solution, newton.f)
         row_velocities(b, np.int64(count), velocity, newton.u)
         grade_blocks(
             b, np.int64(count), np.int64(law), np.int64(contact.facets or 0), RESIDUAL,
-            work.solver.request.v_free, newton.weight, velocity, newton.u, newton.f, grading,
+            newton.weight, velocity, newton.u, newton.f, grading,
         )  # fmt: skip
         return from_table(law, grading.table)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from stiction.bridge.layout import number, offset
 from stiction.bridge.rows import Key, Place
-from stiction.contact.certificate.block_grading import set_scales
+from stiction.contact.certificate.grading import set_scales
 from stiction.contact.problem.blocks import (
     ROWS,
     Blocks,

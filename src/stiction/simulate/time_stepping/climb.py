@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.block_problem import cut_out, put_solution, to_problem
 from stiction.contact.problem.blocks import ROWS

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.certificate.block_grading import grade_blocks
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.grading import grade_blocks
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import add_impulses, row_velocities
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.solvers.baraff.blocks import (
@@ -101,13 +101,13 @@ def drive(warm, tolerance, address):
     solve_skyline(factored[0], factored[1], factored[2], newton.v)
     for j in range(newton.v.shape[0]):
         newton.v[j] += request.v_free[j]
-    stop_rounding(newton.v, grading.sigma)
+    stop_rounding(newton.v, grading.own)
     now = ticks()
     step.ticks[Stage.SOLVE] += now - begun
     row_velocities(b, count, newton.v, newton.u)
     figure[Figure.WORST] = grade_blocks(
         b, count, np.int64(Law.COULOMB), np.int64(0), tolerance,
-        request.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
+        newton.weight, newton.v, newton.u, newton.f, grading,
     )  # fmt: skip
     step.ticks[Stage.CERTIFY] += ticks() - now
     return figure[Figure.WORST] <= tolerance

@@ -8,7 +8,8 @@ from stiction.bridge import library as mj
 from stiction.bridge.forces import exclude_idle, show_limits, write_forces
 from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.rows import Place
-from stiction.contact.certificate.block_grading import GradingWorkspace, read_modes
+from stiction.contact.certificate.grading import GradingWorkspace
+from stiction.contact.certificate.modes import read_modes
 from stiction.contact.problem.blocks import (
     ROWS,
     Blocks,
@@ -95,7 +96,7 @@ def write_step(
         constraint[j] = impulse[j] / dt
     write_forces(m, d, b, count, newton.f, step.key, step.place)
     remember(b, step, count, newton.f, newton.u, request.built)
-    read_modes(b, count, newton.u, newton.f, grading, step.record[:, Record.MODE])
+    read_modes(b, count, newton.u, newton.f, grading.own, step.record[:, Record.MODE])
     exclude_idle(d, count, newton.f, step.key, step.place, config.touch)
     if config.sensors:
         mj.sensor_acc(m, d)

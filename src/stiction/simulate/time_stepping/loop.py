@@ -22,8 +22,8 @@ from stiction.bridge import library as mj
 from stiction.bridge.guard import caught
 from stiction.bridge.layout import number, numbers, offset
 from stiction.bridge.margins import AHEAD, travel_past_limits
-from stiction.contact.certificate.block_grading import set_scales
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.grading import set_scales
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.islands import free_all, solve_all
@@ -169,7 +169,7 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
                 ask(request, config.law, config.facets, warm, config.attempts, config.budget)
                 solve_all(address, counts[Count.BLOCKS])
                 _sum_up(g, request, step)
-                stop_rounding(newton.v, grading.sigma)
+                stop_rounding(newton.v, grading.own)
                 time[Stage.SOLVE] += ticks() - begun
                 missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
                 if missed <= extra:

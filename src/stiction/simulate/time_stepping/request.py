@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stiction.contact.certificate.block_grading import grade_blocks
+from stiction.contact.certificate.grading import grade_blocks
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.solvers.workspace import (
     ENDLESS,
@@ -28,7 +28,7 @@ def grade_step(address, tolerance):
     row_velocities(b, count, newton.v, newton.u)
     return grade_blocks(
         b, count, request.setting[Setting.LAW], request.setting[Setting.FACETS], tolerance,
-        request.v_free, newton.weight, newton.v, newton.u, newton.f, grading,
+        newton.weight, newton.v, newton.u, newton.f, grading,
     )  # fmt: skip
 
 

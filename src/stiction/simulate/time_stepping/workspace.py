@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stiction.bridge.gyroscopic import scratch, standalone
 from stiction.bridge.mass import skyline_of, tree_starts
 from stiction.bridge.rows import Key, Place
-from stiction.contact.certificate import block_grading
+from stiction.contact.certificate import grading
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import DATA, ROWS
 from stiction.contact.solvers.workspace import Room, SolverWorkspace
@@ -168,7 +168,7 @@ class Workspace:
         self.solver = SolverWorkspace(tree_starts(model), skyline, self.room)
         self.blocks, self.newton = self.solver.blocks, self.solver.newton
         self.blocks.first[:], self.blocks.row[:] = first, row
-        self.grading = block_grading.allocate(nv, cap)
+        self.grading = grading.allocate(nv, cap)
         self.step = Step(
             np.zeros(len(Count), np.int64),
             np.zeros(len(Figure)),

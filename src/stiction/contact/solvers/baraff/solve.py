@@ -53,6 +53,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stiction import lcp
+from stiction.contact.certificate.accelerations import Slip, grade_accelerations
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.cones import Cones, build_cones, to_impulses
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
@@ -193,7 +195,7 @@ def solve_accelerations(
     result = BaraffResult(
         acceleration, normal, tangent, joint, slides, status, None, steps, rounds, 0.0
     )
-    residual = _residual(problem, cones, drift, direction, result)
+    residual = _residual(problem, drift, direction, result)
     if residual <= RESIDUAL:
         status = Status.SOLVED
     elif status is Status.SOLVED:
@@ -213,40 +215,13 @@ def _all_sliding(cones: Cones, direction: Array) -> tuple[Array, Array] | None:
 
 
 def _residual(
-    problem: ContactProblem, cones: Cones, drift: Array, direction: Array, result: BaraffResult
+    problem: ContactProblem, drift: Array, direction: Array, result: BaraffResult
 ) -> float:
-    """Largest violation of a condition by the accelerations and forces of `result`, each over
-    the row's length and the problem's load, so that it has no unit."""
-    rows = problem.contact_velocity(result.acceleration)
-    white = problem.whitened
-    size_joint = np.sqrt(np.einsum("ij,ij->i", white.rows_joint, white.rows_joint))
-    size_joint[size_joint == 0.0] = 1.0
-    load = max(cones.load, np.abs(white.free_joint / size_joint).max(initial=0.0))
-    x = result.normal_force * cones.length_normal / load
-    y = (rows.normal - problem.bound) / (cones.length_normal * load)
-    faults = [np.maximum(np.maximum(-x, -y), np.minimum(x, y))]
-    faults.append(np.abs(rows.joint - problem.joint_target) / (size_joint * load))
-    parent = cones.parent
-    z = result.friction_force[parent] * (cones.length / load)[:, None]
-    t = (rows.tangent + drift)[parent] / (cones.length * load)[:, None]
-    radius = cones.mu * np.maximum(x[parent], 0.0)
-    goal = z - t
-    reach = np.hypot(goal[:, 0], goal[:, 1])
-    inside = goal * np.minimum(1.0, radius / np.maximum(reach, 1e-300))[:, None]
-    dragged = -radius[:, None] * direction[parent]
-    off = z - np.where(result.sliding[parent][:, None], dragged, inside)
-    faults.append(np.hypot(off[:, 0], off[:, 1]) / np.maximum(1.0, cones.mu))
-    a = problem.arrays
-    parts = [
-        a.mass * result.acceleration,
-        -a.force[:, None],
-        -a.normal.T * result.normal_force,
-        -a.tangent.reshape(-1, problem.nv).T * result.friction_force.ravel(),
-        -a.joint.T * result.joint_force,
-    ]
-    balance = np.concatenate(parts, axis=1)
-    around = np.abs(balance).sum(axis=1)
-    off = np.abs(balance.sum(axis=1))
-    faults.append(np.divide(off, around, out=np.zeros_like(off), where=around > 0.0))
-    worst = max((float(fault.max(initial=0.0)) for fault in faults), default=0.0)
-    return worst if np.isfinite(result.acceleration).all() else np.inf
+    """Largest scaled violation of a condition by the accelerations and forces of `result`."""
+    slip = Slip(drift, result.sliding, direction, np.zeros(problem.nb))
+    table = grade_accelerations(
+        int(Law.COULOMB), problem.arrays, problem.scales.weight, problem.free_velocity.copy(), slip,
+        result.acceleration, result.normal_force, result.friction_force, result.joint_force,
+        np.zeros(problem.nb),
+    )  # fmt: skip
+    return float(table.scaled.max())

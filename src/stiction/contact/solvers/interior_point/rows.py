@@ -21,7 +21,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.interior_point import cone

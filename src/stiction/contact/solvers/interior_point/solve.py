@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from stiction.contact.certificate.grading import Law
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, inverse_inertias
 from stiction.contact.problem.graph import connect_blocks
