@@ -28,13 +28,13 @@ import argparse
 from collections.abc import Callable
 from time import perf_counter
 
-import numba
 import numpy as np
 
 from stiction.contact.models.baraff import Baraff
 from stiction.contact.problem.cones import build_cones
 from stiction.contact.solvers.baraff.driving import solve_driving
 from stiction.contact.solvers.polyhedral import frictionless
+from stiction.kernels import kernel
 from stiction.lcp.drivers import solve_dantzig
 from stiction.reproduce.families import stack
 from stiction.status import Code
@@ -45,7 +45,7 @@ COLD = np.empty(0, np.int8)
 LONG = 100_000
 
 
-@numba.njit(error_model="numpy")
+@kernel
 def eliminate(A, b):
     """x with A x = b, by Gaussian elimination with partial pivoting; A and b are copied."""
     A = A.copy()

@@ -28,13 +28,13 @@ import argparse
 from collections.abc import Callable
 from time import perf_counter_ns
 
-import numba
 import numpy as np
 
 from stiction.contact import ContactProblem, Frictionless, NoSlip
 from stiction.contact.problem.whitening import factorize, solve
 from stiction.contact.solvers.drumwright.columns import scatter_tangents, solve_arrays, warm_states
 from stiction.contact.solvers.drumwright.no_slip import sticking_contacts
+from stiction.kernels import kernel
 from stiction.reproduce.families import grasp, single_body, stack
 from stiction.reproduce.grasping import daqp_arguments
 
@@ -46,7 +46,7 @@ except ImportError:
 BATCH = 5e5  # ns; calls are timed in batches of about this length
 
 
-@numba.njit
+@kernel
 def repeat_arrays(arrays, dt, sticking, state, count):
     """`count` compiled solves; returns something that depends on all of them."""
     total = 0.0
@@ -56,7 +56,7 @@ def repeat_arrays(arrays, dt, sticking, state, count):
     return total
 
 
-@numba.njit
+@kernel
 def repeat_cholesky(matrix, right, count):
     """`count` Cholesky factorizations and solves of a dense matrix."""
     n = matrix.shape[0]

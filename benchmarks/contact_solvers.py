@@ -2,10 +2,11 @@
 
     python benchmarks/contact_solvers.py [--quick]
 
-Ours starts from the bare arrays (mass, rows, forces) and ends with a graded certificate, in one
-compiled call; the same through the Python interface, from a `ContactProblem`, stands beside it.
-A peer's clock runs only while it solves the assembled LCP with eight facets. All are interleaved
-in one run; each time is the median over wrenches of the least of several repeats. Then growth
+Ours is what users call: `Coulomb().solve(problem)` of a problem that was not seen before, from its
+arrays (mass, rows, forces) to a graded certificate; with and without making, and so checking, the
+`ContactProblem`. A peer's clock runs only while it solves the assembled LCP with eight facets. All
+are interleaved in one run; each time is the median over wrenches of the least of several repeats.
+Then growth
 with the number of contacts on one body, every solver of the exact cone by name, called alike on
 the scaled problem, and what a warm start costs on an unchanged active set, beside one Cholesky
 solve of the size of its system.
@@ -24,8 +25,8 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter_ns
+from typing import Any
 
-import numba
 import numpy as np
 from lcp_peers import FRICTION, TUNED, UNREVISED, Case, Prepare, available, drake, quantecon, table
 
@@ -33,10 +34,9 @@ from stiction.contact import ContactProblem, Coulomb, certify
 from stiction.contact.problem.cones import build_cones
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
-from stiction.contact.solvers.exact_cone import solve_from_mass
 from stiction.contact.solvers.newton import newton
 from stiction.contact.solvers.table import SOLVERS
-from stiction.kernels import cholesky
+from stiction.kernels import cholesky, kernel
 from stiction.reproduce.families import peg
 
 FACETS = 8
@@ -48,25 +48,31 @@ PEERS: dict[str, Callable[[], Prepare]] = {
 SIZES = (8, 16, 32, 64, 128, 256)
 
 
-def mine(problem: ContactProblem) -> dict[str, Callable[[], float]]:
-    """What is timed of ours; each returns the worst entry of its certificate."""
-    arrays, dt = problem.arrays, problem.dt
-    return {
-        "reduced": lambda: solve_from_mass(arrays, dt, FACETS).table.scaled.max(),
-        "exact": lambda: solve_from_mass(arrays, dt, 0).table.scaled.max(),
-        "reduced, Python": lambda: Coulomb(FACETS).solve(problem).certificate.worst,
-        "exact, Python": lambda: Coulomb().solve(problem).certificate.worst,
-    }
+MINE = {"reduced": Coulomb(FACETS), "exact": Coulomb()}
 
 
-def least(call: Callable[[], object], repeats: int) -> float:
-    """Least time of a call [us]."""
+def least(
+    call: Callable[..., object], repeats: int, prepare: Callable[[], Any] | None = None
+) -> float:
+    """Least time of a call [us]; `prepare` makes its argument anew each time, off the clock."""
     best = np.inf
     for _ in range(repeats):
+        arguments = () if prepare is None else (prepare(),)
         began = perf_counter_ns()
-        call()
+        call(*arguments)
         best = min(best, perf_counter_ns() - began)
     return best / 1e3
+
+
+def time_mine(make: Callable[[], ContactProblem], repeats: int) -> tuple[dict[str, float], float]:
+    """Times of our models [us], without and with making the problem, and the worst entry of any
+    certificate."""
+    times, worst = {}, 0.0
+    for name, model in MINE.items():
+        worst = max(worst, model.solve(make()).certificate.worst)
+        times[name] = least(model.solve, repeats, make)
+        times[f"{name}, made"] = least(lambda model=model: model.solve(make()), repeats)
+    return times, worst
 
 
 def against_peers(count: int, repeats: int) -> str:
@@ -79,10 +85,10 @@ def against_peers(count: int, repeats: int) -> str:
         times: dict[str, list[float]] = {}
         worst = 0.0
         for case in family.cases(count):
-            problem = case.arrays.problem()
-            for name, call in mine(problem).items():
-                worst = max(worst, call())
-                times.setdefault(name, []).append(least(call, repeats))
+            ours, off = time_mine(case.arrays.problem, repeats)
+            worst = max(worst, off)
+            for name, spent in ours.items():
+                times.setdefault(name, []).append(spent)
             for name, prepare in peers.items():
                 solve = prepare(Case(case.M, case.q, case.arrays))
                 times.setdefault(name, []).append(least(solve, max(2, repeats // 3)))
@@ -90,11 +96,11 @@ def against_peers(count: int, repeats: int) -> str:
         fastest = min((median[name] for name in peers), default=np.nan)
         rows.append(
             [family.name]
-            + [f"{median[name]:.0f}" for name in (*mine(problem), *peers)]
+            + [f"{median[name]:.0f}" for name in (*ours, *peers)]
             + [f"{fastest / median['reduced']:.0f}", f"{median['exact'] / median['reduced']:.2f}"]
             + [f"{worst:.0e}"]
         )
-    header = ["us", *mine(problem), *peers, "fastest peer / reduced", "exact / reduced", "worst"]
+    header = ["us", *ours, *peers, "fastest peer / reduced", "exact / reduced", "worst"]
     absent = f"\n\nAbsent: {', '.join(missing)}." if missing else ""
     return table(header, rows) + absent
 
@@ -105,10 +111,10 @@ def growth(count: int, repeats: int) -> str:
     for size in SIZES:
         times: dict[str, list[float]] = {"reduced": [], "exact": []}
         for seed in range(count):
-            problem = peg(size, np.random.default_rng(seed)).problem()
-            calls = mine(problem)
+            make = peg(size, np.random.default_rng(seed)).problem
             for name, spent in times.items():
-                spent.append(least(calls[name], repeats))
+                MINE[name].solve(make())
+                spent.append(least(MINE[name].solve, repeats, make))
         for name, spent in times.items():
             medians[name].append(float(np.median(spent)))
     rows = []
@@ -141,7 +147,7 @@ def by_name(count: int, repeats: int) -> str:
     return table(["us (passed)", *names], rows)
 
 
-@numba.njit
+@kernel
 def warm_loop(cones, theta, phi, turn, repeats):
     """Newton's method from the answer itself: what a warm start costs beside the scaling."""
     taken = 0
@@ -151,7 +157,7 @@ def warm_loop(cones, theta, phi, turn, repeats):
     return taken
 
 
-@numba.njit
+@kernel
 def cholesky_loop(A, rhs, repeats):
     """Factor and solve A x = rhs, row by row."""
     n = A.shape[0]

@@ -378,7 +378,7 @@ class ContactProblem:
     @property
     def island_count(self) -> int:
         """How many islands there are; computed once."""
-        return self._once("islands", lambda: len(self.islands()))
+        return self._once("islands", self._count_islands)
 
     @property
     def no_guess(self) -> tuple[Array, Array, Array]:
@@ -504,20 +504,24 @@ class ContactProblem:
         degrees of freedom. In a Delassus problem contacts stand for the degrees of freedom:
         `dofs` are rows of its matrix.
         """
-        arrays, nc = self._arrays, self.nc
-        if self.delassus is not None:
-            labels = label_blocks(self.kernel_delassus, self.dimension)
-            dof_labels = np.repeat(labels, self.dimension)
-        else:
-            labels, dof_labels = label_rows(
-                arrays.mass,
-                arrays.normal,
-                arrays.tangent,
-                arrays.joint,
-                arrays.box,
-                arrays.box_contact,
+        return gather(*self._labels(), self.nc, self.nj, self._arrays.box_contact)
+
+    def _labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Labels of the rows, and of the degrees of freedom, as `gather` takes them."""
+        a = self._arrays
+        if self.delassus is None:
+            rows: tuple[NDArray[np.int64], NDArray[np.int64]] = label_rows(
+                a.mass, a.normal, a.tangent, a.joint, a.box, a.box_contact
             )
-        return gather(labels, dof_labels, nc, self.nj, arrays.box_contact)
+            return rows
+        labels = label_blocks(self.kernel_delassus, self.dimension)
+        return labels, np.repeat(labels, self.dimension)
+
+    def _count_islands(self) -> int:
+        labels, _ = self._labels()
+        if len(labels) and labels.min() == labels.max() >= 0:
+            return 1  # the common case: nothing to gather
+        return len(self.islands())
 
     def restricted(self, island: Island) -> ContactProblem:
         """The problem of one island: its rows over its degrees of freedom."""
