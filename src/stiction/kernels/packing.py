@@ -24,6 +24,8 @@ from numba.extending import intrinsic, lower_getattr_generic, register_model, ty
 from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
+from stiction.kernels.plain_array import PlainArray
+
 Addresses = NDArray[np.int64]
 C = TypeVar("C", bound=type)
 
@@ -99,12 +101,18 @@ def slots_of(kind: Any) -> int:
     return 1 + int(kind.ndim)
 
 
+def _type_of_part(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return PlainArray(numba.from_dtype(value.dtype), value.ndim)
+    return numba.typeof(value)
+
+
 def packed(kind: C) -> C:
     """Decorates a named tuple of arrays: kernels take it by address."""
 
     def type_of(value: Any, _: Any) -> PackedType:
         names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-        fields = zip(names, (numba.typeof(part) for part in value), strict=True)
+        fields = zip(names, (_type_of_part(part) for part in value), strict=True)
         return PackedType(f"{kind.__module__}.{kind.__qualname__}", tuple(fields))
 
     typeof_impl.register(kind)(type_of)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.kernels import six
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
@@ -189,13 +190,9 @@ def find_block(s: BlockMatrix, p, q):
 def _take_six(C, c, A, a, B, b):
     """C -= A B, blocks of six rows and columns."""
     for i in range(6):
-        a0, a1, a2 = A[a + 6 * i], A[a + 6 * i + 1], A[a + 6 * i + 2]
-        a3, a4, a5 = A[a + 6 * i + 3], A[a + 6 * i + 4], A[a + 6 * i + 5]
-        for j in range(6):
-            C[c + 6 * i + j] -= (
-                a0 * B[b + j] + a1 * B[b + 6 + j] + a2 * B[b + 12 + j]
-                + a3 * B[b + 18 + j] + a4 * B[b + 24 + j] + a5 * B[b + 30 + j]
-            )  # fmt: skip
+        to, o = c + 6 * i, a + 6 * i
+        six.add_three(C, to, B, -A[o], b, -A[o + 1], b + 6, -A[o + 2], b + 12)
+        six.add_three(C, to, B, -A[o + 3], b + 18, -A[o + 4], b + 24, -A[o + 5], b + 30)
 
 
 @lean
@@ -267,8 +264,32 @@ def factor_symmetric_block(A, o, n, pivot, w):
 
 
 @lean
+def _divide_by_six(A, o, n, pivot, w, B, b):
+    """B (n, 6) := A^-1 B, with whole rows of B at a time."""
+    for k in range(n):
+        other = pivot[w + k]
+        if other != k:
+            for j in range(BODY):
+                kept = B[b + BODY * k + j]
+                B[b + BODY * k + j] = B[b + BODY * other + j]
+                B[b + BODY * other + j] = kept
+    for i in range(1, n):
+        for k in range(i):
+            six.take_scaled(B, b + BODY * i, A[o + n * i + k], B, b + BODY * k)
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            six.take_scaled(B, b + BODY * i, A[o + n * i + k], B, b + BODY * k)
+        inverse = A[o + n * i + i]
+        for j in range(BODY):
+            B[b + BODY * i + j] *= inverse
+
+
+@lean
 def divide_block(A, o, n, pivot, w, B, b, m):
     """B (n, m) := A^-1 B of the factored block A."""
+    if m == BODY:
+        _divide_by_six(A, o, n, pivot, w, B, b)
+        return
     for k in range(n):
         other = pivot[w + k]
         if other != k:
@@ -351,6 +372,10 @@ def solve(s: BlockMatrix, low, high, r):
         for x in range(s.column[k], s.column[k + 1]):
             other = order[s.row[x]]
             to, m, at = start[other], start[other + 1] - start[other], s.at[x]
+            if n == BODY:
+                for i in range(m):
+                    r[to + i] -= six.dot(L, at + BODY * i, r, first)
+                continue
             for i in range(m):
                 total = 0.0
                 for j in range(n):
@@ -363,6 +388,10 @@ def solve(s: BlockMatrix, low, high, r):
         for x in range(s.column[k], s.column[k + 1]):
             other = order[s.row[x]]
             come, m, at = start[other], start[other + 1] - start[other], s.at[x]
+            if m == BODY:
+                for i in range(n):
+                    r[first + i] -= six.dot(U, at + BODY * i, r, come)
+                continue
             for i in range(n):
                 total = 0.0
                 for j in range(m):

@@ -14,11 +14,18 @@ of the interior point in time as well; the best iterate is kept, and the residua
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED, follow_attempt
+from stiction.contact.solvers.interior_point.iteration import (
+    ATTEMPTS,
+    FINISH_EPS,
+    SOLVED,
+    follow_attempt,
+)
 from stiction.contact.solvers.proximal import copy_island, enter_cones, load_of, refine
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (
@@ -37,8 +44,35 @@ from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
-CONVERGED = 1e-11
-"""Residual with which a start from the last step's modes is content."""
+
+class Start(NamedTuple):
+    """How Newton's method begins with the impulses of the last step."""
+
+    keep: float
+    """1 if they are built upon, 0 if only their modes are taken."""
+    eps: float
+    limit: float
+    """Iterations at most."""
+    patience: float
+    """Iterations without half the residual before it is given up; of islands up to LEAST_WANTED."""
+    hurry: float
+    """The same of larger ones: their modes seldom come right after going round."""
+    enough: float
+    """Residual with which it is content."""
+
+
+STARTS = (
+    Start(0.0, 1e-7, 15.0, 8.0, 2.0, 1e-11),
+    Start(1.0, 1e-7, 8.0, 2.0, 2.0, SOLVED),
+    Start(1.0, 1e-4, 10.0, 2.0, 2.0, SOLVED),
+)
+"""In turn: modes alone share a load in one way whatever came before, where they can; then the
+impulses, with a small compliance that finishes at once if the modes are right, and with a large one
+that scatters fewer of those that are not."""
+
+FINISH, LINGER = 12, 6
+"""Iterations of Newton's method, at most and without half the residual, from the best iterate of an
+attempt that fell short."""
 
 LEAST_WANTED = 48
 """Blocks of an island for which the least impulses are looked for after the interior point, so that
@@ -138,17 +172,22 @@ def solve_blocks(address, count):
         small = g.members[k + 1] - g.members[k] <= LEAST_WANTED
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:
-            before = 0.0
+            upon, hard = False, False
             for at in range(g.members[k], g.members[k + 1]):
-                before = max(before, built[g.member[at]])
-            for turn in range(1 if before > 0.0 else 0, 3):
+                before = np.int64(built[g.member[at]])
+                upon |= before == Rung.IMPULSES
+                hard |= before == Rung.INTERIOR_POINT
+            # Where modes alone were not enough they seldom are; after the interior point the last
+            # start costs more than it saves.
+            for turn in range(1 if upon else 0, 2 if hard else len(STARTS)):
+                keep, eps, limit, patience, hurry, enough = STARTS[turn]
                 copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
-                eps = 1e-4 if turn == 2 else 1e-7
-                limit = 15 if turn == 0 else (8 if turn == 1 else 10)
-                patience = 8 if turn == 0 and small else 2
-                best = refine(address, k, load, min(turn, 1), eps, limit, patience, np.inf)
-                if best <= (CONVERGED if turn == 0 else SOLVED):
-                    rung = np.int64(Rung.MODES if turn == 0 else Rung.IMPULSES)
+                best = refine(
+                    address, k, load, np.int64(keep), eps, np.int64(limit),
+                    np.int64(patience if small else hurry), np.inf,
+                )  # fmt: skip
+                if best <= enough:
+                    rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
                     break
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
@@ -158,21 +197,24 @@ def solve_blocks(address, count):
                 taken += 1
                 copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
                 if best > SOLVED:
-                    found = refine(address, k, load, 1, 1e-4, 12, 6, best)
+                    found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, best)
                     if found < best:
                         best = found
                         copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
                 if ticks() > setting[Setting.DEADLINE]:
                     break
             if best <= SOLVED and small:
-                found = refine(address, k, load, 0, 1e-7, 15, 8, np.inf)
-                if found <= CONVERGED:
+                _, eps, limit, patience, _, enough = STARTS[0]
+                found = refine(
+                    address, k, load, np.int64(0), eps, np.int64(limit), np.int64(patience), np.inf
+                )
+                if found <= enough:
                     best = found
                 else:
                     copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
         enter_cones(b, g, k, law, facets, work.f)
         for at in range(g.members[k], g.members[k + 1]):
-            built[g.member[at]] = 1.0 if rung == Rung.IMPULSES else 0.0
+            built[g.member[at]] = rung
         request.outcome[k, Outcome.RESIDUAL] = best
         request.outcome[k, Outcome.FACTORIZATIONS] = setting[Setting.FACTORIZATIONS]
         request.outcome[k, Outcome.RUNG] = rung

@@ -19,9 +19,9 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece
 from stiction.contact.solvers.workspace import System
-from stiction.kernels import sparse
+from stiction.kernels import six, sparse
 from stiction.kernels.compile import lean
-from stiction.kernels.sparse import BlockMatrix
+from stiction.kernels.sparse import BODY, BlockMatrix
 
 
 @lean
@@ -30,9 +30,27 @@ def changes(b: Blocks, g: Graph, k, x, out):
     head, column, value = b.head, b.column, b.value
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
-        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-        a0 = head[i, Head.VALUE]
-        for r in range(head[i, Head.ROWS]):
+        rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
+        c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+        first = 0
+        if rows >= 3:
+            x0, x1, x2 = 0.0, 0.0, 0.0
+            for p in range(g.pieces[i], g.pieces[i + 1]):
+                begin, end = g.piece[p, Piece.BEGIN], g.piece[p, Piece.END]
+                if g.piece[p, Piece.TOGETHER] == 1 and end - begin == BODY:
+                    base, a = column[c0 + begin], a0 + begin
+                    x0 += six.dot(value, a, x, base)
+                    x1 += six.dot(value, a + width, x, base)
+                    x2 += six.dot(value, a + 2 * width, x, base)
+                    continue
+                for c in range(begin, end):
+                    y, a = x[column[c0 + c]], a0 + c
+                    x0 += value[a] * y
+                    x1 += value[a + width] * y
+                    x2 += value[a + 2 * width] * y
+            out[i, 0], out[i, 1], out[i, 2] = x0, x1, x2
+            first, a0 = 3, a0 + 3 * width
+        for r in range(first, rows):
             total = 0.0
             for c in range(width):
                 total += value[a0 + c] * x[column[c0 + c]]
@@ -55,9 +73,25 @@ def push(b: Blocks, g: Graph, k, f, out):
     head, column, value = b.head, b.column, b.value
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
-        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-        a0 = head[i, Head.VALUE]
-        for r in range(head[i, Head.ROWS]):
+        rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
+        c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+        first = 0
+        if rows >= 3:
+            x, y, z = f[i, 0], f[i, 1], f[i, 2]
+            if x != 0.0 or y != 0.0 or z != 0.0:
+                for p in range(g.pieces[i], g.pieces[i + 1]):
+                    begin, end = g.piece[p, Piece.BEGIN], g.piece[p, Piece.END]
+                    if g.piece[p, Piece.TOGETHER] == 1 and end - begin == BODY:
+                        to, a = column[c0 + begin], a0 + begin
+                        six.add_three(out, to, value, x, a, y, a + width, z, a + 2 * width)
+                        continue
+                    for c in range(begin, end):
+                        a = a0 + c
+                        out[column[c0 + c]] += (
+                            x * value[a] + y * value[a + width] + z * value[a + 2 * width]
+                        )
+            first, a0 = 3, a0 + 3 * width
+        for r in range(first, rows):
             impulse = f[i, r]
             if impulse != 0.0:
                 for c in range(width):
@@ -106,40 +140,46 @@ def imbalance(b: Blocks, g: Graph, s: BlockMatrix, k, r):
 
 
 @lean
-def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, T, o, lower):
+def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, wide, T, o):
     """T (.., n) at o += A' E, over the columns of two pieces: rows of A from `left`, columns of E
-    from `right`; base, above: first degree of freedom of their nodes; lower: only what is not
-    above the diagonal (the pieces are the same)."""
+    (rows, wide) from `right`; base, above: first degree of freedom of their nodes."""
     column, value = b.column, b.value
     together = right[Piece.TOGETHER] == 1
     begin, end = right[Piece.BEGIN], right[Piece.END]
-    shift = column[c0 + begin] - above - begin
+    shift = column[c0 + begin] - above
+    if together and rows == 3 and end - begin == BODY:
+        e0, e1, e2 = begin, wide + begin, 2 * wide + begin
+        for k in range(left[Piece.BEGIN], left[Piece.END]):
+            x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
+            to = o + n * (column[c0 + k] - base) + shift
+            six.add_three(T, to, E, x, e0, y, e1, z, e2)
+        return
     for k in range(left[Piece.BEGIN], left[Piece.END]):
         to = o + n * (column[c0 + k] - base)
-        stop = k + 1 if lower else end
-        if together and rows == 3:
-            x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
-            for c in range(begin, stop):
-                T[to + shift + c] += x * E[0, c] + y * E[1, c] + z * E[2, c]
-            continue
         for r in range(rows):
             x = value[a0 + r * width + k]
             if x == 0.0:
                 continue
             if together:
-                for c in range(begin, stop):
-                    T[to + shift + c] += x * E[r, c]
+                for c in range(begin, end):
+                    T[to + shift + c - begin] += x * E[r, c]
             else:
-                for c in range(begin, stop):
+                for c in range(begin, end):
                     T[to + column[c0 + c] - above] += x * E[r, c]
 
 
 @lean
-def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
-    """Adds A' D A of block i to the matrix."""
-    head, value, E, D = b.head, b.value, y.scratch, y.D
-    rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
-    c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+def _respond(b: Blocks, y: System, i, rows, width, a0):
+    """The scratch := D A of block i."""
+    value, E, D = b.value, y.scratch, y.D
+    if rows == 3 and width % BODY == 0:
+        wide = E.shape[1]
+        for r in range(3):
+            x, d, z = D[i, ROWS * r], D[i, ROWS * r + 1], D[i, ROWS * r + 2]
+            for c in range(0, width, BODY):
+                a = a0 + c
+                six.put_three(E, r * wide + c, value, x, a, d, a + width, z, a + 2 * width)
+        return
     for r in range(rows):
         begun = False
         for q in range(rows):
@@ -156,14 +196,24 @@ def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
         if not begun:
             for c in range(width):
                 E[r, c] = 0.0
+
+
+@lean
+def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
+    """Adds A' D A of block i to the matrix."""
+    head, E = b.head, y.scratch
+    rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
+    c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+    wide = E.shape[1]
+    _respond(b, y, i, rows, width, a0)
     at = g.couplings[i]
     for p in range(g.pieces[i], g.pieces[i + 1]):
         node = g.piece[p, Piece.NODE]
         base = s.start[node]
         n = s.start[node + 1] - base
         _add_piece(
-            b, c0, a0, width, rows, g.piece[p], g.piece[p], base, base, n, E,
-            s.diagonal, s.corner[node], symmetric,
+            b, c0, a0, width, rows, g.piece[p], g.piece[p], base, base, n, E, wide,
+            s.diagonal, s.corner[node],
         )  # fmt: skip
         for q in range(g.pieces[i], p):
             other = g.piece[q, Piece.NODE]
@@ -174,13 +224,13 @@ def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
             below = s.position[node] > s.position[other]
             if below or not symmetric:
                 _add_piece(
-                    b, c0, a0, width, rows, g.piece[p], g.piece[q], base, above, m, E,
-                    s.lower if below else s.upper, o, np.int64(0),
+                    b, c0, a0, width, rows, g.piece[p], g.piece[q], base, above, m, E, wide,
+                    s.lower if below else s.upper, o,
                 )  # fmt: skip
             if not below or not symmetric:
                 _add_piece(
-                    b, c0, a0, width, rows, g.piece[q], g.piece[p], above, base, n, E,
-                    s.upper if below else s.lower, o, np.int64(0),
+                    b, c0, a0, width, rows, g.piece[q], g.piece[p], above, base, n, E, wide,
+                    s.upper if below else s.lower, o,
                 )  # fmt: skip
 
 
@@ -250,15 +300,13 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, refine):
     take_mass(b, g, s, k, 1.0 + shift, y.x, y.left)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
-        rows, width = b.head[i, Head.ROWS], b.head[i, Head.WIDTH]
-        c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+        rows = b.head[i, Head.ROWS]
         for r in range(rows):
             total = 0.0
             for q in range(rows):
-                total += y.D[i, ROWS * r + q] * y.change[i, q]
-            if total != 0.0:
-                for c in range(width):
-                    y.left[b.column[c0 + c]] -= total * b.value[a0 + r * width + c]
+                total -= y.D[i, ROWS * r + q] * y.change[i, q]
+            y.pull[i, r] = total
+    push(b, g, k, y.pull, y.left)
     sparse.solve(s, low, high, y.left)
     for p in range(low, high):
         node = s.order[p]

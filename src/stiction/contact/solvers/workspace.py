@@ -73,6 +73,7 @@ class System(NamedTuple):
 
     D: Array  # (cap, ROWS * ROWS) response of each block, by rows of ROWS
     change: Array  # (cap, ROWS) A x
+    pull: Array  # (cap, ROWS) -D A x
     x: Array  # (nv,) solution
     rhs: Array  # (nv,) right side, kept for refinement
     left: Array  # (nv,) what a solution leaves of it
@@ -117,7 +118,7 @@ class Request(NamedTuple):
     setting: Indices  # (Setting,)
     v_free: Array  # (nv,)
     guess: Array  # (cap, ROWS) impulses to start from
-    built: Array  # (cap,) 1 where impulses had to be built upon; of the guess, then of the answer
+    built: Array  # (cap,) `Rung` that answered the block's island; of the guess, then of the answer
     outcome: Array  # (nodes, Outcome) by island
 
 

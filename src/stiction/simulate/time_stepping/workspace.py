@@ -107,7 +107,7 @@ class Record(IntEnum):
     MODE = 17
     FRICTION = 18
     BUILT = 19
-    """1 if its impulses had to be built upon (`Request.built`)."""
+    """What answered its island (`Request.built`)."""
     CORRECTION = 20
     """Impulse that pushed overlap out."""
 

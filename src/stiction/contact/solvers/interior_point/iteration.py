@@ -83,6 +83,9 @@ of scales that may be larger than the load or a little smaller."""
 CLOSE = 1e-5
 """Residual at which Newton's method is tried."""
 
+FINISH_EPS, FINISH, LINGER = 1e-4, 8, 1
+"""Its compliance, iterations at most, and those without half the residual."""
+
 WAIT = 3
 """Iterations between two such tries."""
 
@@ -127,17 +130,18 @@ ATTEMPTS = (
 
 @lean
 def _direction(
-    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, r, theta, shift
+    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, r, theta,
+    shift, refined,
 ):  # fmt: skip
     """Directions towards the goals, and the longest step along them; r: what is left of the
-    momentum."""
+    momentum; refined: 0 for the predictor, of which only the length counts."""
     offset(b, g, k, w, weight)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             y.rhs[j] = r[j]
     push(b, g, k, w.z, y.rhs)
-    solve(b, g, s, y, k, shift, np.int64(1))
+    solve(b, g, s, y, k, shift, refined)
     return follow_rows(b, g, k, w, weight, theta, y.D, y.change)
 
 
@@ -185,7 +189,7 @@ def follow_path(address, k, load, number, best):
         if residual <= CLOSE and turn - last >= WAIT:
             last = turn
             copy_island(g, s, k, w.f, w.v, work.f, work.v)
-            found = refine(address, k, load, 1, 1e-4, 8, 1, np.inf)
+            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, np.inf)
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
@@ -201,7 +205,8 @@ def follow_path(address, k, load, number, best):
             request.setting[Setting.FACTORIZATIONS] += 1
             step = 0.0
             if sign > 0.0 or (theta == 0.0 and sign != 0.0):
-                step = min(1.0, _direction(b, g, s, y, k, w, weight, r, theta, shift))
+                step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(0))
+                step = min(1.0, step)
                 if theta == 0.0 or shifts == 0.0 or step >= SHORT or tries >= shifts:
                     break
             if theta == 0.0:
@@ -219,7 +224,8 @@ def follow_path(address, k, load, number, best):
         if theta < full or shift > 0.0:
             centring = max(centring, hold)
         aim(b, g, k, w, weight, centring * gap)
-        step = min(1.0, tau * _direction(b, g, s, y, k, w, weight, r, theta, shift))
+        step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(1))
+        step = min(1.0, tau * step)
         if not (step >= LEAST_STEP and step < np.inf):
             break
         for p in range(low, high):
