@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         )
     except SystemExit as ended:  # of tyro: help, or arguments that do not parse
-        return ended.code if isinstance(ended.code, int) else MISUSED
+        code = DONE if ended.code is None else ended.code
+        return code if isinstance(code, int) else MISUSED
     except InvalidInput as error:
         return _complain(str(error))
     except StictionError as error:
