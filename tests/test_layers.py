@@ -11,6 +11,7 @@ LAYERS += [
     "bridge",
     "terrain",
     "simulate",
+    "gradients",
     "record",
     "scenes",
     "reproduce",

@@ -15,11 +15,13 @@ RUNS = {
     "drop_in": (("0.5",), "stiction slid 0.000000 mm", ()),
     "failure": (("{folder}",), "coulomb certificate FAILED", ()),
     "gallery": (("{folder}/a.png", "0.002", "stack"), "of 1 scenes drawn", ("matplotlib",)),
+    "identify_push": (("{folder}/a.png",), "found within 0.01 % of the mass", ("matplotlib",)),
     "lcp_demo": ((), "the first one: solved by", ()),
     "own_arrays": ((), "60   Coulomb     20.7600", ()),
     "own_controller": (("0.1",), "worst certificate of 10", ()),
     "pinch": (("{folder}/a.png", "0.2"), "largest violation of any contact law", ("matplotlib",)),
     "pinocchio_contact": (("0.1",), "the floor carries 152.1 N of 152.1 N", ("pinocchio",)),
+    "slide_to_goal": (("{folder}/a.png", "6"), "planned by stiction: cost 0.2", ("matplotlib",)),
 }
 
 

@@ -247,6 +247,37 @@ def pose(frame, m, d, config: Config, ground, address):
 
 
 @kernel
+def read_at(
+    frame, m, d, config: Config, ground, address, ref: Reference, s: Scratch, out: Reading
+):  # fmt: skip
+    """Reads the step's problem at the state as it is; why it stopped."""
+    if caught(frame) != 0:
+        return Stop.ERROR
+    return _evaluate(m, d, config, ground, address, ref, s, out)
+
+
+@kernel
+def subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
+    """Fills line c with a central difference. A block that is not there on one side is taken to be
+    as on the other."""
+    scale = 0.5 / eps
+    for j in range(plus.push.shape[0]):
+        out.push[c, j] = (plus.push[j] - minus.push[j]) * scale
+        out.push_w[c, j] = (plus.push_w[j] - minus.push_w[j]) * scale
+    for k in range(plus.act.shape[0]):
+        out.act[c, k] = (plus.act[k] - minus.act[k]) * scale
+    for i in range(plus.gap.shape[0]):
+        if plus.found[i] == 0.0 or minus.found[i] == 0.0:
+            continue
+        out.gap[c, i] = (plus.gap[i] - minus.gap[i]) * scale
+        out.speed_w[c, i] = (plus.speed_w[i] - minus.speed_w[i]) * scale
+        for r in range(ROWS):
+            out.speed[c, i, r] = (plus.speed[i, r] - minus.speed[i, r]) * scale
+        for k in range(DATA):
+            out.data[c, i, k] = (plus.data[i, k] - minus.data[i, k]) * scale
+
+
+@kernel
 def _move(m, d, variable, amount, s: Scratch):
     """Moves a variable; of a degree of freedom, the position from s.qpos on."""
     if variable >= 0:
@@ -269,9 +300,8 @@ def differentiate(
 ):  # fmt: skip
     """Fills `out` with central differences; why it stopped.
 
-    variable (k,): the address of a number in the data or the model, or -1 - a degree of freedom
-    whose position is moved; eps (k,): how far. A block that is not there on one side is taken to
-    be as on the other.
+    variable (k,): the address of a number in the data, or -1 - a degree of freedom whose position
+    is moved; eps (k,): how far.
     """
     if caught(frame) != 0:
         return Stop.ERROR
@@ -293,19 +323,5 @@ def differentiate(
             _move(m, d, variable[c], 0.0, s)
         if stop != Stop.DONE:
             return stop
-        scale = 0.5 / eps[c]
-        for j in range(plus.push.shape[0]):
-            out.push[c, j] = (plus.push[j] - minus.push[j]) * scale
-            out.push_w[c, j] = (plus.push_w[j] - minus.push_w[j]) * scale
-        for k in range(plus.act.shape[0]):
-            out.act[c, k] = (plus.act[k] - minus.act[k]) * scale
-        for i in range(plus.gap.shape[0]):
-            if plus.found[i] == 0.0 or minus.found[i] == 0.0:
-                continue
-            out.gap[c, i] = (plus.gap[i] - minus.gap[i]) * scale
-            out.speed_w[c, i] = (plus.speed_w[i] - minus.speed_w[i]) * scale
-            for r in range(ROWS):
-                out.speed[c, i, r] = (plus.speed[i, r] - minus.speed[i, r]) * scale
-            for k in range(DATA):
-                out.data[c, i, k] = (plus.data[i, k] - minus.data[i, k]) * scale
+        subtract(plus, minus, eps[c], out, c)
     return Stop.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -11,14 +12,18 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Size
-from stiction.errors import StictionError
+from stiction.errors import InvalidInput, StictionError
 from stiction.simulate.derivatives.differences import (
     Columns,
+    Reading,
     Reference,
+    Scratch,
     allocate,
     allocate_columns,
     differentiate,
     pose,
+    read_at,
+    subtract,
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
@@ -34,6 +39,9 @@ INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 NEARBY = 1e-5
 """How far positions and inputs are moved, over their own size: halfway, in digits, between the
 curvature that central differences miss and the rounding that they magnify."""
+
+DERIVED_FROM = ("body_", "dof_", "jnt_", "tendon_", "actuator_", "qpos0")
+"""Beginnings of the names of fields that `mj_setConst` derives others from."""
 
 FASTER = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
@@ -67,13 +75,14 @@ class Differentiator:
     def _put(self, physics: Array) -> None:
         mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)
 
-    def _call(self, kernel: Any, *arguments: Any) -> None:
-        """Runs a kernel of `differences.py` on the copy, with room for what it finds."""
+    def _call(self, kernel: Any, *arguments: Any, model: int = 0) -> None:
+        """Runs a kernel of `differences.py` on the copy, with room for what it finds. model: the
+        address of another model than the simulator's own."""
         sim = self._sim
         while True:
             stop = sim._guard.call(
-                self._data, kernel, sim._guard.frame, sim._own.address, self._data._address,
-                sim._config, sim._ground, self._work.address, *arguments,
+                self._data, kernel, sim._guard.frame, model or sim._own.address,
+                self._data._address, sim._config, sim._ground, self._work.address, *arguments,
             )  # fmt: skip
             stop = Stop(stop)
             if stop == Stop.DONE:
@@ -92,6 +101,7 @@ class Differentiator:
         velocity = taken.step.v_plus.copy()
         correction = taken.newton.v - velocity
         island = _islands(taken, len(record))
+        after = self._data.qpos.copy()
         self._put(physics)
         self._call(pose)
         step = self._work.step
@@ -105,6 +115,7 @@ class Differentiator:
             key,
             place,
             record[match, Record.FORCE : Record.FORCE + 6],
+            after,
             velocity,
             correction,
             record[match, Record.CORRECTION],
@@ -133,11 +144,28 @@ class Differentiator:
         return self._columns(physics, solved, variable, eps)
 
     def parameter_columns(self, physics: Array, solved: StepLinearization, name: str) -> Columns:
-        """For each number of a field of the model."""
-        field = getattr(self.model, name)
-        start = field.__array_interface__["data"][0]
-        eps = NEARBY * np.maximum(np.abs(field.ravel()), np.abs(field).max() or 1.0)
-        return self._columns(physics, solved, start + 8 * np.arange(field.size), eps)
+        """For each number of a field of the model, what MuJoCo derives from it included."""
+        model, scratch = copy.copy(self.model), mujoco.MjData(self.model)
+        reference, plus, minus, work = self._readings(solved.step)
+        field = getattr(model, name).reshape(-1)
+        size = np.abs(field).max() or 1.0
+        out = allocate_columns(field.size, solved.step.count, model.nv, model.na)
+        self._put(physics)
+        for k, kept in enumerate(field.copy()):
+            eps = NEARBY * (abs(kept) or size)
+            for sign, end in ((1.0, plus), (-1.0, minus)):
+                field[k] = kept + sign * eps
+                if name.startswith(DERIVED_FROM):
+                    _derive(model, scratch, name)
+                self._call(read_at, reference, work, end, model=int(model._address))
+            field[k] = kept
+            subtract(plus, minus, eps, out, k)
+        return out
+
+    def _readings(self, s: Solved) -> tuple[Reference, Reading, Reading, Scratch]:
+        m = self.model
+        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed)
+        return reference, *allocate(s.count, m.nv, m.nq, m.na)
 
     def sensor_differences(self, physics: Array) -> Array:
         """(nsensordata, 2 nv + na + nu) sensors by state and controls, by differences of steps."""
@@ -169,14 +197,20 @@ class Differentiator:
     ) -> Columns:
         m, s = self.model, solved.step
         self._put(physics)
-        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed)
         out = allocate_columns(len(variable), s.count, m.nv, m.na)
-        plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
+        reference, plus, minus, scratch = self._readings(s)
         self._call(
             differentiate, np.array(variable, np.int64), np.array(eps, np.float64), reference,
             (plus, minus), scratch, out,
         )  # fmt: skip
         return out
+
+
+def _derive(model: mujoco.MjModel, scratch: mujoco.MjData, name: str) -> None:
+    try:
+        mujoco.mj_setConst(model, scratch)
+    except mujoco.FatalError as error:
+        raise InvalidInput("names", f"{name} cannot be moved: {error}") from error
 
 
 def _copied(blocks: Blocks) -> Blocks:

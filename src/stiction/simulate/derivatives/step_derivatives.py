@@ -55,6 +55,11 @@ class StepDerivatives:
         return tuple(contact.mode for contact in self.report.contacts)
 
     @property
+    def next_qpos(self) -> Array:
+        """(nq,) positions after the step."""
+        return self._step.next_qpos
+
+    @property
     def A(self) -> Array:
         """(2 nv + na, 2 nv + na) next state by state."""
         return self._transition[0]
@@ -91,7 +96,8 @@ class StepDerivatives:
     def parameters(self, names: str | Sequence[str]) -> dict[str, Array]:
         """(2 nv + na, *shape) next state by each of the model's fields with these names:
         `body_mass`, `geom_friction`, `dof_damping`, ... Any field of floating-point numbers that a
-        step reads; what MuJoCo's compiler derives from a field (`mj_setConst`) is not followed."""
+        step reads, what `mj_setConst` derives from it included; not what the compiler makes once,
+        such as the size of a mesh."""
         wanted = [names] if isinstance(names, str) else list(names)
         out: dict[str, Array] = {}
         for name in wanted:

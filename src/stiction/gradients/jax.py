@@ -1,0 +1,63 @@
+"""A step for JAX: `make_step(simulator)`, a function with gradients in reverse mode.
+
+    from stiction.gradients.jax import make_step
+
+    step = make_step(sim)
+    qpos, qvel, act = step(qpos, qvel, ctrl, act)
+    jax.grad(lambda ctrl: loss(*step(qpos, qvel, ctrl, act)))(ctrl)
+
+The step runs on the CPU by a callback, under `jit` too; `vmap` calls it once for the whole batch.
+It has double precision where JAX has (`jax.config.update("jax_enable_x64", True)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from stiction.gradients.function import State, StepFunction
+from stiction.simulate.simulator import Simulator
+
+Step = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
+
+
+def make_step(simulator: Simulator) -> Step:
+    """A function of qpos (..., nq), qvel (..., nv), ctrl (..., nu) and act (..., na): the first two
+    and act after one step.
+
+    At the modes of the step's contacts; see `Simulator.derivatives` for what is exact, and which
+    side is taken at borders.
+    """
+    function = StepFunction(simulator)
+    nq, nv, na, nu = function.sizes
+
+    def ahead(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> tuple[Any, ...]:
+        q, v, u, a = (np.asarray(part, np.float64) for part in (qpos, qvel, ctrl, act))
+        return tuple(part.astype(qpos.dtype) for part in function.forward(q, v, a, u))
+
+    def back(qpos: Any, qvel: Any, ctrl: Any, act: Any, *gradients: Any) -> tuple[Any, ...]:
+        q, v, u, a = (np.asarray(part, np.float64) for part in (qpos, qvel, ctrl, act))
+        given = State(*(np.asarray(part, np.float64) for part in gradients))
+        by_q, by_v, by_a, by_u = function.backward(q, v, a, u, given)
+        return tuple(part.astype(qpos.dtype) for part in (by_q, by_v, by_u, by_a))
+
+    def call(what: Any, sizes: tuple[int, ...], *arrays: Any) -> Any:
+        batch, kind = arrays[0].shape[:-1], arrays[0].dtype
+        shapes = tuple(jax.ShapeDtypeStruct((*batch, n), kind) for n in sizes)
+        return jax.pure_callback(what, shapes, *arrays, vmap_method="broadcast_all")
+
+    @jax.custom_vjp
+    def step(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> Any:
+        return call(ahead, (nq, nv, na), qpos, qvel, ctrl, act)
+
+    def forward(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> Any:
+        return step(qpos, qvel, ctrl, act), (qpos, qvel, ctrl, act)
+
+    def backward(kept: Any, gradients: Any) -> Any:
+        return call(back, (nq, nv, nu, na), *kept, *gradients)
+
+    step.defvjp(forward, backward)
+    return step
