@@ -1,9 +1,12 @@
 import mujoco
+import numpy as np
 import pytest
 from blocks import block_model, loader
 
 from stiction import scenes
 from stiction.record import diagnose
+from stiction.record.diagnosis import Pair
+from stiction.record.diagnosis.findings import creeping_pairs
 
 
 def found(model, seconds=0.1):
@@ -179,3 +182,22 @@ def test_a_light_finger_is_named_where_friction_yields():
     assert "left" in light["light body"].where or "right" in light["light body"].where
     assert "soft friction" in light
     assert "light body" not in heavy
+
+
+def pair(friction_force, slip):
+    """Ten samples of a pair with mu 0.5 under 10 N."""
+    return Pair(
+        ("part", "pad"), 3, 0.5, samples=10, normal=[10.0] * 10, tangential=[friction_force] * 10,
+        drift=[np.array([slip, 0.0, 0.0])] * 10,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("friction_force", "slip", "creeps"),
+    [(1.0, 1e-4, True), (5.0, 1e-1, False), (0.0, 1e-4, False), (1.0, 1e-7, False)],
+)
+def test_creep_is_steady_slip_of_a_contact_that_is_loaded_and_inside_its_cone(
+    friction_force, slip, creeps
+):
+    held, soft = pair(max(friction_force, 1.0), 0.0), pair(friction_force, slip)
+    assert bool(creeping_pairs({held.key: held}, {soft.key: soft})) == creeps

@@ -154,7 +154,7 @@ Creeping = tuple[Pair, Pair]
 
 def creeping_pairs(exact: dict[Key, Pair], soft: dict[Key, Pair]) -> list[Creeping]:
     """Pairs that creep under MuJoCo, loaded sideways, and hold on the exact cone; the fastest
-    first."""
+    first. At the cone's edge MuJoCo slides as anything would: that is another motion, no creep."""
     both = [(pair, soft[key]) for key, pair in exact.items() if key in soft]
     found = [
         (held, pair)
@@ -162,6 +162,7 @@ def creeping_pairs(exact: dict[Key, Pair], soft: dict[Key, Pair]) -> list[Creepi
         if not held.slides
         and held.condim > 1
         and min(held.use, pair.use) > LOADED
+        and pair.use < NEAR
         and pair.creep > CREEPS
         and pair.creep > FASTER * held.creep
     ]
