@@ -18,6 +18,7 @@ from visitor import visitor
 
 from stiction.view import Live
 from stiction.view.page import Page
+from stiction.view.picker import Picker
 
 pytestmark = [
     pytest.mark.skipif(
@@ -72,7 +73,7 @@ class Shown:
 def opened():
     pytest.importorskip("PIL", reason="pillow, which reads the pictures, is not installed")
     session = Live(load, name="crate", beside="nothing", watch=("crate",))
-    with Page(session) as page, chromium.tab(page.url, 720, 420) as tab:
+    with Page(session, picker=Picker(upload=True)) as page, chromium.tab(page.url, 720, 420) as tab:
         yield Shown(page, tab)
 
 
@@ -180,3 +181,22 @@ def test_bad_messages_and_other_visitors_do_not_disturb_the_browser(shown):
         shown.until(lambda: figures.inner_text() != text)
     shown.until(lambda: shown.page.visitors == 1)
     assert shown.session.notice == ""
+
+
+def test_another_scene_is_chosen_and_a_model_is_sent(shown, tmp_path):
+    page, tab = shown.page, shown.tab
+    tab.get_by_role("combobox", name="Scene").click()
+    tab.get_by_role("option", name="pinch", exact=True).click()
+    shown.until(lambda: page.session.name == "pinch" and page.session.time > 0.0)
+    tab.get_by_text("stiction: pinch").wait_for()
+    path = tmp_path / "crate.xml"
+    path.write_text(CRATE, encoding="utf-8")
+    with tab.expect_file_chooser() as chooser:
+        tab.get_by_role("button", name="Send a model").click()
+    chooser.value.set_files(path)
+    shown.until(lambda: page.session.name == "crate" and page.session.time > 0.0)
+    path.write_text(CRATE.replace("<worldbody>", "<worldbody><geom type='mesh'/>"), "utf-8")
+    with tab.expect_file_chooser() as chooser:
+        tab.get_by_role("button", name="Send a model").click()
+    chooser.value.set_files(path)
+    shown.until(lambda: "does not compile" in page.session.notice)

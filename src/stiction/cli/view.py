@@ -41,6 +41,10 @@ def command(
         str, tyro.conf.arg(help="address to listen on; 0.0.0.0: the network can see the page")
     ] = "127.0.0.1",
     port: Annotated[int, tyro.conf.arg(help="0: any free one")] = 8080,
+    pick: Annotated[bool, tyro.conf.arg(help="a list of the scenes that ship")] = True,
+    upload: Annotated[
+        bool, tyro.conf.arg(help="visitors may send models (.xml, or .zip with assets)")
+    ] = False,
     open: Annotated[bool, tyro.conf.arg(help="open the page in the browser")] = False,
 ) -> int:
     """Simulate a scene live in the browser, or replay a trajectory there. Ctrl-C closes."""
@@ -57,8 +61,10 @@ def command(
         else:
             session = _live(scene, contact, mu, beside, dt, equality, keyframe, settings)
         from stiction.view.page import Page
+        from stiction.view.picker import Picker
 
-        page = Page(session, host=host, port=port, autoplay=play)
+        picker = Picker(upload=upload) if (pick or upload) and not scene.endswith(".npz") else None
+        page = Page(session, host=host, port=port, autoplay=play, picker=picker)
     with page:
         try:
             print(f"{session.name} at {page.url} (Ctrl-C closes)", flush=True)

@@ -19,7 +19,8 @@ from stiction.view import server as web
 from stiction.view.drawing import Drawing, Style
 from stiction.view.live import Live
 from stiction.view.pace import Pace
-from stiction.view.panel import Panel
+from stiction.view.panel import Chooser, Panel
+from stiction.view.picker import Picker
 from stiction.view.place import arrange
 from stiction.view.session import Session, View
 
@@ -56,19 +57,26 @@ class Page:
 
     host, port  where; port 0 is any free one
     autoplay    plays when the first visitor comes
+    picker      what visitors may open in the place of the session; None: nothing
     """
 
     def __init__(
-        self, session: Session, *, host: str = web.LOCAL, port: int = 0, autoplay: bool = True
+        self,
+        session: Session,
+        *,
+        host: str = web.LOCAL,
+        port: int = 0,
+        autoplay: bool = True,
+        picker: Picker | None = None,
     ) -> None:
-        self.session, self.style = session, Style()
+        self.session, self.style, self._picker = session, Style(), picker
         self._requests: Queue[Callable[[], None]] = Queue(MOST_REQUESTS)
         self._closing, self._asked = Event(), Event()
         self._failure: BaseException | None = None
         self._autoplay, self._dirty = autoplay, True
-        self._server = web.start(
-            host, port, f"stiction: {session.name}" if session.name else "stiction"
-        )
+        label = f"stiction: {session.name}" if session.name else "stiction"
+        upload = picker is not None and picker.upload
+        self._server = web.start(host, port, label, upload=upload)
         try:
             self._build()
         except BaseException:
@@ -81,14 +89,29 @@ class Page:
         """Fills the page; visitors may come meanwhile."""
         self._server.check_values(lambda said: self.ask(lambda: self._note(said)))
         self._server.gui.configure_theme(show_logo=False, show_share_button=False)
+        self._fill()
+        self._server.on_client_connect(self._welcome)
+        self._server.on_client_disconnect(self._farewell)
+
+    def _fill(self) -> None:
+        """Controls and drawings of the session."""
         views = self.session.views()
         self._extent = float(views[0].model.stat.extent)
-        self._panel = Panel(self._server, self.session, self.style, self.ask)
+        chooser = None if self._picker is None else Chooser(self._picker, self._replace)
+        self._panel = Panel(self._server, self.session, self.style, self.ask, chooser)
         self._ruler, self.pace = Ruler(self._extent), Pace()
         self._aim(views, len(views) > 1)
         self._drawings = [self._drawing(0, views[0])]
-        self._server.on_client_connect(self._welcome)
-        self._server.on_client_disconnect(self._farewell)
+
+    def _replace(self, session: Session) -> None:
+        """Shows another session, to all visitors, from where it is seen best."""
+        session.play(self.session.playing)
+        self.session = session
+        self._server.forget_controls()
+        self._server.gui.set_panel_label(f"stiction: {session.name}")
+        self._fill()
+        for client in self._server.get_clients().values():
+            self._place_camera(client.camera)
 
     # --- For others ---------------------------------------------------------------------
 
@@ -126,6 +149,8 @@ class Page:
         self._asked.set()
         self._thread.join(PATIENCE)
         web.stop(self._server)
+        if self._picker is not None:
+            self._picker.close()
 
     def __enter__(self) -> Page:
         return self
@@ -142,9 +167,7 @@ class Page:
 
     def _welcome(self, client: Any) -> None:
         camera = client.camera
-        camera.min_orbit_distance = 0.1 * self._extent
-        position, look_at = self._place.camera(camera.image_width, camera.image_height)
-        camera.position, camera.look_at = position, look_at
+        self._place_camera(camera)
         note = client.add_notification(
             "Loading", "The scene comes over; it plays when it is there.", loading=True
         )
@@ -153,6 +176,11 @@ class Page:
         with suppress(Exception):
             note.remove()
         self.ask(self._begin)
+
+    def _place_camera(self, camera: Any) -> None:
+        camera.min_orbit_distance = 0.1 * self._extent
+        position, look_at = self._place.camera(camera.image_width, camera.image_height)
+        camera.position, camera.look_at = position, look_at
 
     def _begin(self) -> None:
         if self._autoplay:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import viser
@@ -14,6 +14,7 @@ from stiction.simulate.options import is_number
 from stiction.view.drawing import Style
 from stiction.view.live import BESIDE, NOTHING, Live
 from stiction.view.pace import Pace
+from stiction.view.picker import Picker
 from stiction.view.pictures import Pictures
 from stiction.view.plots import Plots
 from stiction.view.replay import Replay
@@ -31,14 +32,30 @@ FREE = "free"
 """The camera that the mouse turns."""
 
 
+class Chooser(NamedTuple):
+    """What visitors may open, and what shows it."""
+
+    picker: Picker
+    show: Callable[[Session], None]
+
+
 class Panel:
     """Built once, for all visitors: viser shows every change of a control to all of them."""
 
-    def __init__(self, server: Server, session: Session, style: Style, ask: Ask) -> None:
+    def __init__(
+        self,
+        server: Server,
+        session: Session,
+        style: Style,
+        ask: Ask,
+        chooser: Chooser | None = None,
+    ) -> None:
         self._server, self._session, self._ask = server, session, ask
         self._gui = gui = server.gui
         self._status = gui.add_html(waiting(f"loading {session.name}"))
         self._robot: Robot | None = None
+        if chooser is not None:
+            self._add_scenes(chooser)
         self._play = gui.add_button("Play", icon=viser.Icon.PLAYER_PLAY)
         self._play.on_click(lambda _: ask(lambda: session.play(not session.playing)))
         server.allow(self._play, _is_flag)
@@ -64,6 +81,35 @@ class Panel:
 
     def _has_beside(self) -> bool:
         return isinstance(self._session, Live) and self._session.beside != NOTHING
+
+    def _add_scenes(self, chooser: Chooser) -> None:
+        """A list of scenes, and a button to send one's own."""
+        name, picker = self._session.name, chooser.picker
+        names = tuple(dict.fromkeys((name, *picker.names)))
+        choice = self._gui.add_dropdown("Scene", names, initial_value=name)
+        self._server.allow(choice, _one_of(picker.names))
+
+        @choice.on_update
+        def _(event: Any) -> None:
+            if event.client is not None:
+                wanted = choice.value
+                self._ask(lambda: self._open(lambda: picker.open(wanted), wanted, chooser))
+
+        if not picker.upload:
+            return
+        button = self._gui.add_upload_button(
+            "Send a model", mime_type=".xml,.zip", hint="an MJCF, or a .zip of one with its assets"
+        )
+        self._server.allow_upload(button)
+
+        @button.on_upload
+        def _(event: Any) -> None:
+            name, content = event.target.value.name, event.target.value.content
+            self._ask(lambda: self._open(lambda: picker.receive(name, content), name, chooser))
+
+    def _open(self, make: Callable[[], Session], name: str, chooser: Chooser) -> None:
+        self._status.content = waiting(f"loading {name}; the first time may compile for minutes")
+        chooser.show(make())
 
     def _add_keys(self) -> None:
         """Space, right arrow, backspace; also in the palette of commands."""

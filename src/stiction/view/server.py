@@ -19,10 +19,11 @@ import rich
 import viser
 import viser.infra
 import websockets.asyncio.server
-from viser._messages import GuiUpdateMessage
+from viser._messages import FileTransferStartUpload, GuiUpdateMessage
 
 from stiction.errors import InvalidInput, StictionError
 from stiction.view.admission import MOST_BYTES, Admission
+from stiction.view.upload import MOST_SENT
 
 LOCAL = "127.0.0.1"
 """The address that only this machine reaches."""
@@ -32,6 +33,9 @@ NOISY = ("websockets", "asyncio")
 """Loggers that tell of every broken connection and message. Python prints them where no handler
 is; they have an empty one, so that they speak only to who set up logging."""
 
+
+PART = 512 * 1024
+"""Bytes of a file that viser's page sends in one message."""
 
 Rule = Callable[[Any], bool]
 """Whether a control may have that value."""
@@ -44,6 +48,8 @@ class Server(viser.ViserServer):
 
     admission: Admission
     _rules: dict[str, tuple[str, Rule]]
+    _upload: str = ""
+    """The control by which files may come; empty: none may."""
 
     def allow(self, handle: Any, rule: Rule) -> None:
         """Takes from visitors, for that control, only values that the rule is true of."""
@@ -69,19 +75,45 @@ class Server(viser.ViserServer):
                 tell(f"{label}: is {reprlib.repr(value)}, which is not in its list or range")
 
         interface.register_handler(GuiUpdateMessage, checked)
+        start = self.gui._handle_file_transfer_start
+        interface.unregister_handler(FileTransferStartUpload, start)
+
+        def begins(client: Any, message: Any) -> None:
+            if message.source_component_uuid != self._upload:
+                return
+            most = MOST_SENT // PART + 1
+            if 0 <= message.size_bytes <= MOST_SENT and 0 <= message.part_count <= most:
+                start(client, message)
+            else:
+                tell(f"a file of {message.size_bytes} bytes was refused: {MOST_SENT} at most")
+
+        interface.register_handler(FileTransferStartUpload, begins)
+
+    def allow_upload(self, handle: Any) -> None:
+        """Takes files from visitors by this button, and by no other control."""
+        self._upload = handle._impl.uuid
+
+    def forget_controls(self) -> None:
+        """Removes all controls and all that is drawn, for another scene."""
+        self._rules.clear()
+        self._upload = ""
+        self.gui.reset()
+        self.scene.reset()
 
     def request_share_url(self, verbose: bool = True) -> str | None:
         """Refused."""
         return None
 
 
-def start(host: str, port: int, label: str) -> Server:
-    """Listens on `host`, `port` (0: any free one); InvalidInput where that cannot be."""
+def start(host: str, port: int, label: str, *, upload: bool = False) -> Server:
+    """Listens on `host`, `port` (0: any free one); InvalidInput where that cannot be.
+
+    upload: messages may be as large as a part of a file."""
     _check(host, port)
     for name in NOISY:
         logging.getLogger(name).addHandler(logging.NullHandler())
     admission = Admission(host, label)
-    with _silent(), _asking(admission):
+    with _silent(), _asking(admission, 2 * PART if upload else MOST_BYTES):
         server = Server(host=host, port=port, label=label, verbose=False)
     server.admission = admission
     if not admission.installed:
@@ -110,7 +142,7 @@ def url(server: Server) -> str:
 
 
 @contextmanager
-def _asking(admission: Admission) -> Iterator[None]:
+def _asking(admission: Admission, most: int) -> Iterator[None]:
     """Servers that viser starts meanwhile ask `admission` first. viser has no way to be told."""
     library: Any = websockets.asyncio.server
     with _starting:
@@ -119,7 +151,7 @@ def _asking(admission: Admission) -> Iterator[None]:
         def serve(handler: Any, *arguments: Any, **options: Any) -> Any:
             if getattr(handler, "__module__", "").startswith("viser."):
                 options["process_request"] = admission.answers(options.get("process_request"))
-                options["max_size"] = MOST_BYTES
+                options["max_size"] = most
             return original(handler, *arguments, **options)
 
         library.serve = serve
