@@ -1,11 +1,11 @@
 """The simulator on scenes that other engines were measured on, and on robots that pip brings."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
+from robots import folder, robot
 
 import stiction
 
@@ -99,19 +99,6 @@ GYMNASIUM = (
     "inverted_pendulum", "point", "pusher", "pusher_v5", "reacher", "swimmer", "walker2d",
     "walker2d_v5",
 )  # fmt: skip
-
-
-def folder(package):
-    """Where the package keeps its models; it is not imported, which would take seconds."""
-    found = find_spec(package)
-    if found is None or found.origin is None:
-        pytest.skip(f"{package} is not installed; its models come with the `dev` extra")
-    inside = {"dm_control": "suite", "gymnasium": "envs/mujoco/assets"}[package]
-    return Path(found.origin).parent / inside
-
-
-def robot(package, name):
-    return mujoco.MjModel.from_xml_path(str(folder(package) / f"{name}.xml"))
 
 
 @pytest.mark.parametrize(

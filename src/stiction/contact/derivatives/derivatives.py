@@ -81,11 +81,11 @@ class ContactDerivatives:
         for k in np.flatnonzero(way.box_slope):
             follow[parent[k]] += way.box_slope[k] * self._rows.box[k]
         self._parent = parent
-        held = (way.normal, way.tangent, way.box)
-        self._system = ModeSystem(
-            inertia, _stack(self._rows, self._turned, *held), _stack(
-                self._rows._replace(normal=follow), self._turned, *held)
-        )  # fmt: skip
+        chosen = (way.normal, way.tangent, way.box)
+        held = along = _stack(self._rows, self._turned, *chosen)
+        if way.slope.any() or way.box_slope.any():
+            along = _stack(self._rows._replace(normal=follow), self._turned, *chosen)
+        self._system = ModeSystem(inertia, held, along)
 
     def __repr__(self) -> str:
         return f"ContactDerivatives({self.problem!r}, margin={self.margin:.3g})"

@@ -29,7 +29,7 @@ class ModeSystem:
     """The factored system; see the module's head."""
 
     def __init__(self, inertia: Array, held: Array, along: Array) -> None:
-        """inertia A (nv, nv); held E and along G (m, nv)."""
+        """inertia A (nv, nv); held E and along G (m, nv), the same array where they are one."""
         self._lower = cholesky(inertia, lower=True, check_finite=False)
         rows = self._divide(held.T).T
         self._length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -39,7 +39,9 @@ class ModeSystem:
         kept = value > DEPENDENT * value.max(initial=0.0)
         self._basis = right[kept]  # V' (k, nv)
         self._target = left[:, kept].T / value[kept, None]  # D^-1 U' (k, m)
-        self._impulse = np.linalg.pinv(self._basis @ self._along.T, rcond=DEPENDENT)
+        self._impulse = self._target.T  # that of D U', where impulses push along what they hold
+        if along is not held:
+            self._impulse = np.linalg.pinv(self._basis @ self._along.T, rcond=DEPENDENT)
 
     def _divide(self, columns: Array) -> Array:
         """L^-1 columns."""

@@ -14,6 +14,7 @@ the velocity and the impulses of the step: nothing is solved again.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,16 @@ Indices = NDArray[np.int64]
 
 _QPOS, _QVEL, _ACT, _TIME = (offset("mjData", name) for name in ("qpos", "qvel", "act", "time"))
 _NQ, _NA = offset("mjModel", "nq"), offset("mjModel", "na")
+
+
+class Level(IntEnum):
+    """What must be evaluated anew where a variable has changed."""
+
+    POSITION = 0
+    VELOCITY = 1
+    """All but kinematics, collisions and rows."""
+    ACTUATION = 2
+    """Actuators, and what their forces sum up to."""
 
 
 @packed
@@ -215,17 +226,37 @@ def _advance_activations(m, d, s: Scratch, out: Reading):
 
 
 @kernel
-def _evaluate(m, d, config: Config, ground, address, ref: Reference, s: Scratch, out: Reading):
-    """Poses the step at the state as it is, and reads it; why it stopped."""
+def _pose(m, d, config: Config, ground, address, level):
+    """Fills the blocks of the step at the state as it is; why it stopped. level: what has changed
+    since the data was evaluated."""
     b, _, _, request = unpack_problem(address)
     _, step = unpack_step(address)
-    move_smoothly(m, d)
-    if not meet(m, d, config, ground, request, step, 0.0):
-        return Stop.ARENA
-    if not fill_blocks(m, d, config, b, step):
-        return Stop.ROOM
-    count = step.counts[Count.BLOCKS]
-    _read(b, count, step, request.guess, ref, s, out)
+    if level == Level.POSITION or config.adhesion:
+        move_smoothly(m, d)
+        if not meet(m, d, config, ground, request, step, 0.0):
+            return Stop.ARENA
+    else:
+        if level == Level.VELOCITY:
+            mj.fwd_velocity(m, d)
+        mj.fwd_actuation(m, d)
+        mj.fwd_acceleration(m, d)
+        mj.reference_constraint(m, d)
+        if config.derivatives:
+            mj.smooth_derivatives(m, d, 0)
+    return Stop.DONE if fill_blocks(m, d, config, b, step) else Stop.ROOM
+
+
+@kernel
+def _evaluate(
+    m, d, config: Config, ground, address, level, ref: Reference, s: Scratch, out: Reading
+):  # fmt: skip
+    """Poses the step at the state as it is, and reads it; why it stopped."""
+    stop = _pose(m, d, config, ground, address, level)
+    if stop != Stop.DONE:
+        return stop
+    b, _, _, request = unpack_problem(address)
+    _, step = unpack_step(address)
+    _read(b, step.counts[Count.BLOCKS], step, request.guess, ref, s, out)
     if out.act.shape[0] > 0:
         _advance_activations(m, d, s, out)
     return Stop.DONE
@@ -236,14 +267,7 @@ def pose(frame, m, d, config: Config, ground, address):
     """Poses the step at the state as it is, into the workspace; why it stopped."""
     if caught(frame) != 0:
         return Stop.ERROR
-    b, _, _, request = unpack_problem(address)
-    _, step = unpack_step(address)
-    move_smoothly(m, d)
-    if not meet(m, d, config, ground, request, step, 0.0):
-        return Stop.ARENA
-    if not fill_blocks(m, d, config, b, step):
-        return Stop.ROOM
-    return Stop.DONE
+    return _pose(m, d, config, ground, address, Level.POSITION)
 
 
 @kernel
@@ -253,7 +277,7 @@ def read_at(
     """Reads the step's problem at the state as it is; why it stopped."""
     if caught(frame) != 0:
         return Stop.ERROR
-    return _evaluate(m, d, config, ground, address, ref, s, out)
+    return _evaluate(m, d, config, ground, address, Level.POSITION, ref, s, out)
 
 
 @kernel
@@ -295,28 +319,32 @@ def _move(m, d, variable, amount, s: Scratch):
 
 @kernel
 def differentiate(
-    frame, m, d, config: Config, ground, address, variable, eps, ref: Reference, ends, s: Scratch,
-    out: Columns,
+    frame, m, d, config: Config, ground, address, variable, level, eps, ref: Reference, ends,
+    s: Scratch, out: Columns,
 ):  # fmt: skip
     """Fills `out` with central differences; why it stopped.
 
     variable (k,): the address of a number in the data, or -1 - a degree of freedom whose position
-    is moved; eps (k,): how far.
+    is moved; level (k,): `Level` of each, those of one level in a row; eps (k,): how far.
     """
     if caught(frame) != 0:
         return Stop.ERROR
     plus, minus = ends
+    stop = Stop.DONE
     nq = s.qpos.shape[0]
     qpos = numbers(pointer(d + _QPOS), nq)
     for k in range(nq):
         s.qpos[k] = qpos[k]
     for c in range(variable.shape[0]):
+        if c > 0 and level[c] != level[c - 1]:  # what is not evaluated again is the state's own
+            stop = _pose(m, d, config, ground, address, Level.POSITION)
         kept = number(variable[c]) if variable[c] >= 0 else 0.0
         _move(m, d, variable[c], eps[c], s)
-        stop = _evaluate(m, d, config, ground, address, ref, s, plus)
+        if stop == Stop.DONE:
+            stop = _evaluate(m, d, config, ground, address, level[c], ref, s, plus)
         if stop == Stop.DONE:
             _move(m, d, variable[c], -2.0 * eps[c] if variable[c] >= 0 else -eps[c], s)
-            stop = _evaluate(m, d, config, ground, address, ref, s, minus)
+            stop = _evaluate(m, d, config, ground, address, level[c], ref, s, minus)
         if variable[c] >= 0:
             numbers(variable[c], 1)[0] = kept
         else:

@@ -15,6 +15,7 @@ from stiction.contact.problem.graph import Size
 from stiction.errors import InvalidInput, StictionError
 from stiction.simulate.derivatives.differences import (
     Columns,
+    Level,
     Reading,
     Reference,
     Scratch,
@@ -79,10 +80,11 @@ class Differentiator:
         """Runs a kernel of `differences.py` on the copy, with room for what it finds. model: the
         address of another model than the simulator's own."""
         sim = self._sim
+        config = sim._config._replace(sensors=False, energy=False)
         while True:
             stop = sim._guard.call(
                 self._data, kernel, sim._guard.frame, model or sim._own.address,
-                self._data._address, sim._config, sim._ground, self._work.address, *arguments,
+                self._data._address, config, sim._ground, self._work.address, *arguments,
             )  # fmt: skip
             stop = Stop(stop)
             if stop == Stop.DONE:
@@ -132,16 +134,26 @@ class Differentiator:
         """For positions, velocities, activations and controls, in this order."""
         m, d = self.model, self._data
         size = self._sim._own.size
-        variable, eps = [], []
-        for j in range(m.nv):
-            variable.append(-1 - j)
-            eps.append(NEARBY * (size if _is_length(m, j) else 1.0))
-        for array, step in ((d.qvel, FASTER), (d.act, NEARBY), (d.ctrl, NEARBY)):
+        variable = [-1 - j for j in range(m.nv)]
+        level = [Level.POSITION] * m.nv
+        eps = [NEARBY * (size if _is_length(m, j) else 1.0) for j in range(m.nv)]
+        for array, kind, far in (
+            (d.qvel, Level.VELOCITY, FASTER),
+            (d.act, Level.ACTUATION, NEARBY),
+            (d.ctrl, Level.ACTUATION, NEARBY),
+        ):
             start = array.__array_interface__["data"][0]
-            for k in range(len(array)):
-                variable.append(start + 8 * k)
-                eps.append(step)
-        return self._columns(physics, solved, variable, eps)
+            variable += [start + 8 * k for k in range(len(array))]
+            level += [kind] * len(array)
+            eps += [far] * len(array)
+        self._put(physics)
+        out = allocate_columns(len(variable), solved.step.count, m.nv, m.na)
+        reference, plus, minus, scratch = self._readings(solved.step)
+        self._call(
+            differentiate, np.array(variable, np.int64), np.array(level, np.int64), np.array(eps),
+            reference, (plus, minus), scratch, out,
+        )  # fmt: skip
+        return out
 
     def parameter_columns(self, physics: Array, solved: StepLinearization, name: str) -> Columns:
         """For each number of a field of the model, what MuJoCo derives from it included."""
@@ -190,19 +202,6 @@ class Differentiator:
                 self._sim.step(d)
                 ends.append(d.sensordata.copy())
             out[:, k] = (ends[0] - ends[1]) / (2.0 * NEARBY)
-        return out
-
-    def _columns(
-        self, physics: Array, solved: StepLinearization, variable: Any, eps: Any
-    ) -> Columns:
-        m, s = self.model, solved.step
-        self._put(physics)
-        out = allocate_columns(len(variable), s.count, m.nv, m.na)
-        reference, plus, minus, scratch = self._readings(s)
-        self._call(
-            differentiate, np.array(variable, np.int64), np.array(eps, np.float64), reference,
-            (plus, minus), scratch, out,
-        )  # fmt: skip
         return out
 
 

@@ -31,8 +31,9 @@ from stiction.tolerances import RESIDUAL
 Indices = NDArray[np.int64]
 
 
-ALIKE = 1e-12
-"""Difference of two gaps over their size that is rounding: each is then taken for itself."""
+ALIKE = 1e-5
+"""Difference of two gaps, over their size, up to which neither is the nearer one for changes that
+matter: each is then taken for itself."""
 
 
 @dataclass(frozen=True)
