@@ -10,7 +10,7 @@ Two such geoms whose axes are nearly parallel touch at the ends of the stretch t
                      where it is nearer than the ends
 
 each with its exact distance, at any angle between the axes. Other contacts of such pairs, of caps
-or of axes that cross steeply, stay as MuJoCo has them.
+or of axes that cross steeply, stay as MuJoCo has them. Boxes edge on face are in `edges.py`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from stiction.bridge import layout, library
 from stiction.bridge.geom_types import CAPSULE, CYLINDER
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
+from stiction.terrain.edges import are_boxes, meet_edges
 from stiction.terrain.meetings import frame_about, frame_of
 
 Array = NDArray[np.float64]
@@ -77,9 +78,19 @@ def refine_parallel(m: int, d: int) -> None:
     `mj_makeConstraint`."""
     ncon = integer(d + _NCON)
     start = pointer(d + _CONTACT)
-    for contact in range(start, start + ncon * _SIZE, _SIZE):
+    found = np.empty((MOST, WIDTH))
+    for k in range(ncon):
+        contact = start + k * _SIZE
         geoms = integers(contact + _GEOM, 2)
-        if _is_round(m, geoms[0]) and _is_round(m, geoms[1]):
+        changes = _is_round(m, geoms[0]) and _is_round(m, geoms[1])
+        if are_boxes(m, geoms[0], geoms[1]):
+            alone = True
+            for beside in (k - 1, k + 1):
+                if 0 <= beside < ncon:
+                    others = integers(start + beside * _SIZE + _GEOM, 2)
+                    alone = alone and (others[0] != geoms[0] or others[1] != geoms[1])
+            changes = alone and meet_edges(m, d, contact, found) > 0
+        if changes:
             old = flags(start, ncon * _SIZE).copy()
             integers(d + _NCON, 1)[0] = 0
             refine_from(m, d, old)
@@ -107,6 +118,8 @@ def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
         count = 0
         if _is_round(m, first) and _is_round(m, second):
             count = meet_sides(m, d, first, second, found)
+        elif end - start == _SIZE and are_boxes(m, first, second):
+            count = meet_edges(m, d, start, found)
         if count == 0:
             for contact in range(start, end, _SIZE):
                 add_contact(m, d, contact)

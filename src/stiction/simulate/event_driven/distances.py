@@ -123,6 +123,7 @@ class Surveyor:
         self._suspects = bool(self._round.any()) and int(self._convex.sum()) > 1
         self._ground = Ground(model, tolerance)
         self._sides = np.isin(model.geom_type, (CAPSULE, CYLINDER)).sum() > 1
+        self._sides |= (model.geom_type == BOX).sum() > 1
 
     @staticmethod
     def count_full(data: mujoco.MjData) -> int:

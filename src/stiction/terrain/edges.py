@@ -1,0 +1,137 @@
+"""The edge of a box across the face of another, where MuJoCo gives one contact that jumps from end
+to end of the line in which they touch.
+
+An edge that lies in a face touches it at two points. Tilted by a hair, it is nearest to the box
+where it crosses one of the face's own edges, and MuJoCo gives that contact alone, of edge on edge:
+the other end of the line is a hair farther, and nothing keeps it from sinking in within a step. It
+is then the only contact in the next step, and so on to and fro: what is held so rocks, and walks.
+Here the other end is a contact as well, with its own distance:
+
+    edge on edge      where the edge crosses the opposite edge of the face, along the same normal
+    corner on face    where it ends before that, along the face's normal
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import layout
+from stiction.bridge.geom_types import BOX
+from stiction.bridge.layout import offset
+from stiction.kernels.compile import kernel, leaf
+from stiction.terrain.meetings import frame_of
+
+Array = NDArray[np.float64]
+
+TILT = 0.05
+"""Sine of the angle between face and edge from which they touch in one point."""
+
+ACROSS = 1e-9
+"""Cosine of the angle between an edge and a normal across it: rounding."""
+
+ALONG = 0.1
+"""Cosine of the angle between an edge and the width of a face from which it does not cross it."""
+
+SHORT = 1e-2
+"""Length of the line, over the face's width, that is a point."""
+
+# Kernels, typed by Numba and not here.
+number: Any = layout.number
+pointer: Any = layout.pointer
+integers: Any = layout.integers
+numbers: Any = layout.numbers
+
+_DIST, _POS, _FRAME, _GEOM = (
+    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom")
+)
+_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+
+
+@leaf
+def are_boxes(m: int, first: int, second: int) -> bool:
+    """Whether both geoms are boxes."""
+    if first < 0 or second < 0:
+        return False
+    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
+    return kind[first] == BOX and kind[second] == BOX
+
+
+@leaf
+def _across(n: Array) -> int:
+    """The axis that a normal, in a box' own frame, is perpendicular to; or -1."""
+    for k in range(3):
+        if abs(n[k]) < ACROSS:
+            return k
+    return -1
+
+
+@kernel
+def follow_edge(
+    m: int, d: int, face: int, other: int, contact: int, sign: float, out: Array
+) -> bool:
+    """The other end of the line in which an edge of the geom `other` touches a face of the geom
+    `face` into out (7,): gap, point, normal from the first geom to the second; whether there is
+    one. sign: 1 if `face` is the contact's first geom, else -1."""
+    dist, pos = number(contact + _DIST), numbers(contact + _POS, 3)
+    outward = sign * numbers(contact + _FRAME, 3)
+    centre, turn = frame_of(d, face)
+    place, axes = frame_of(d, other)
+    half = numbers(pointer(m + _GEOM_SIZE) + 24 * face, 3)
+    reach = numbers(pointer(m + _GEOM_SIZE) + 24 * other, 3)
+    n = turn.T @ outward
+    along, edge = _across(n), _across(axes.T @ outward)
+    if along < 0 or edge < 0:
+        return False
+    top = (along + 1) % 3
+    if abs(n[(along + 2) % 3]) > abs(n[top]):
+        top = (along + 2) % 3
+    wide = 3 - along - top
+    if abs(n[wide]) > TILT or abs(n[wide]) < ACROSS:
+        return False  # no edge across this face, or one that MuJoCo has both ends of
+    below, above = pos - 0.5 * dist * outward, pos + 0.5 * dist * outward
+    at = turn.T @ (below - centre)
+    line = axes[:, edge].copy()
+    t = turn.T @ line
+    if abs(t[wide]) < ALONG:
+        return False
+    start = (above - place) @ line
+    way = -2.0 * at[wide] / t[wide]
+    end = min(max(start + way, -reach[edge]), reach[edge])
+    crosses = end == start + way
+    way = end - start
+    if abs(way * t[wide]) < SHORT * half[wide] or abs(at[along] + way * t[along]) > half[along]:
+        return False
+    point = above + way * line
+    normal = outward.copy()
+    if crosses:
+        far = below - 2.0 * at[wide] * turn[:, wide]
+        gap = (point - far) @ outward
+    else:
+        normal = np.sign(n[top]) * turn[:, top]
+        gap = (point - centre) @ normal - half[top]
+    out[0] = gap
+    out[1:4] = point - 0.5 * gap * normal
+    out[4:7] = sign * normal
+    return True
+
+
+@kernel
+def meet_edges(m: int, d: int, contact: int, out: Array) -> int:
+    """Contacts (n, 7) of two boxes of which MuJoCo has one, this one included; their number, or 0
+    where that one is all."""
+    geoms = integers(contact + _GEOM, 2)
+    first, second = geoms[0], geoms[1]
+    count = 1
+    if follow_edge(m, d, first, second, contact, 1.0, out[count]):
+        count += 1
+    if follow_edge(m, d, second, first, contact, -1.0, out[count]):
+        count += 1
+    if count == 1:
+        return 0
+    out[0, 0] = number(contact + _DIST)
+    out[0, 1:4] = numbers(contact + _POS, 3)
+    out[0, 4:7] = numbers(contact + _FRAME, 3)
+    return count
