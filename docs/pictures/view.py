@@ -15,6 +15,7 @@ import numpy as np
 from stiction import scenes
 from stiction.view import Live
 from stiction.view.page import Page
+from stiction.view.picker import Picker
 
 HERE = Path(__file__).parent
 SIZE = (1200, 760)
@@ -27,7 +28,10 @@ def main():
 
 def pinch(path):
     """After 30 s: MuJoCo's capsule has crept down, ours is where it was."""
-    with Page(live("pinch"), autoplay=False) as page, chromium.tab(page.url, *SIZE) as tab:
+    with (
+        Page(live("pinch"), autoplay=False, picker=Picker()) as page,
+        chromium.tab(page.url, *SIZE) as tab,
+    ):
         tidy(tab)
         page.ask(lambda: page.session.set_speed(4.0))
         play_until(page, tab, lambda: page.session.time > 30.0)
@@ -36,7 +40,10 @@ def pinch(path):
 
 def block_feeder(path):
     """A block, lifted off the pile by the mouse while the crank turns."""
-    with Page(live("block-feeder"), autoplay=False) as page, chromium.tab(page.url, *SIZE) as tab:
+    with (
+        Page(live("block-feeder"), autoplay=False, picker=Picker()) as page,
+        chromium.tab(page.url, *SIZE) as tab,
+    ):
         tidy(tab)
         session = page.session
         play_until(page, tab, lambda: session.time > 0.3)

@@ -6,7 +6,7 @@ from blocks import block_model, loader
 from stiction import scenes
 from stiction.record import diagnose
 from stiction.record.diagnosis import Pair
-from stiction.record.diagnosis.findings import creeping_pairs
+from stiction.record.diagnosis.findings import creeping_pairs, of_pair
 
 
 def found(model, seconds=0.1):
@@ -201,3 +201,16 @@ def test_creep_is_steady_slip_of_a_contact_that_is_loaded_and_inside_its_cone(
 ):
     held, soft = pair(max(friction_force, 1.0), 0.0), pair(friction_force, slip)
     assert bool(creeping_pairs({held.key: held}, {soft.key: soft})) == creeps
+
+
+def test_what_slides_for_a_while_and_holds_otherwise_does_not_lack_friction():
+    knocked = pair(1.0, 0.0)
+    knocked.sliding, knocked.slip = 2, [0.1] * 10
+    (finding,) = of_pair(knocked)
+    assert finding.kind == "moving"
+    assert "20 % of its friction" in finding.text
+    jammed = pair(5.0, 0.0)
+    jammed.sliding, jammed.slip, jammed.needed = 10, [0.1] * 10, 3e4
+    (finding,) = of_pair(jammed)
+    assert "3e+04" not in finding.text
+    assert "No friction of use" in finding.text

@@ -113,6 +113,14 @@ def test_without_graphics_a_film_and_a_report_say_so(pinched, monkeypatch, tmp_p
     assert "no graphics backend" in film._repr_html_()
 
 
+def test_a_report_does_not_wait_for_ever_for_its_clip(pinched, monkeypatch):
+    from stiction.record import page
+
+    drawn(shoot([pinched], fps=10.0, look=SMALL))
+    monkeypatch.setattr(page, "PATIENCE", 0.0)
+    assert "the first" in page._seen([pinched]).text
+
+
 def test_a_png_is_one():
     pixels = np.zeros((3, 5, 3), np.uint8)
     content = png(pixels)

@@ -71,6 +71,7 @@ def _print_pairs(pairs: list[Pair]) -> None:
     import numpy as np
 
     from stiction.cli.tables import Column, print_table
+    from stiction.record.diagnosis.findings import BEYOND
     from stiction.record.words import speed
 
     columns = [Column("bodies", words=True), Column("points", rank=3), Column("condim", rank=2)]
@@ -96,7 +97,7 @@ def _print_pairs(pairs: list[Pair]) -> None:
             row += [
                 f"{100 * pair.sliding / pair.samples:.0f} %",
                 speed(max(pair.slip)) if pair.sliding else "-",
-                "-" if np.isnan(pair.needed) else f"{pair.needed:.2g}",
+                "-" if not pair.needed < BEYOND * pair.friction else f"{pair.needed:.2g}",
             ]
         rows.append(row)
     print_table(columns, rows)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 from stiction.record import plots
 from stiction.record.comparison import NOSLIP, Outcome
@@ -18,7 +20,7 @@ from stiction.record.machine import machine
 from stiction.record.motion import middle_of
 from stiction.record.recording import Recording
 from stiction.record.render.encode import can_encode, encode_clip, png
-from stiction.record.render.film import Look, data_url, shoot
+from stiction.record.render.film import Film, Look, data_url, shoot
 from stiction.record.render.offscreen import NoGraphics
 from stiction.record.trajectory import Trajectory
 from stiction.record.words import length, number, speed
@@ -27,6 +29,8 @@ WIDTH, HEIGHT = 560, 340
 """Of a scene in a report [pixels]."""
 FRAMES, SMOOTH = 72, 12.0
 """Frames of its clip at most; shown in a second at least, faster than real time if need be."""
+PATIENCE = 30.0
+"""How long a report waits for its clip to be drawn [s]."""
 
 
 class Section(NamedTuple):
@@ -115,14 +119,26 @@ def _seen(trajectories: Sequence[Trajectory]) -> Seen:
     pace = span * film.fps / max(len(film.time) - 1, 1)
     told = "Green contacts stick, magenta ones slide, grey ones bear nothing; arrows are forces."
     try:
-        frames = list(film.frames())
+        frames = _in_time(film)
     except NoGraphics as error:
         return Seen("", "", f"There is no picture: {error}.")
+    if len(frames) < len(film.time):
+        told += f" Graphics are slow here: the first {film.time[len(frames) - 1]:.2g} s."
     picture = data_url(png(frames[len(frames) // 2]), "image/png")
     if not can_encode():
         return Seen(picture, "", f"{told} A clip needs pip install 'stiction[render]'.")
     clip = data_url(encode_clip(frames, film.fps), "video/mp4")
     return Seen(picture, clip, f"{told} At {pace:.2g} x real time.")
+
+
+def _in_time(film: Film) -> list[NDArray[np.uint8]]:
+    """The frames, as many of the first ones as can be drawn in `PATIENCE`."""
+    frames, began = [], perf_counter()
+    for frame in film.frames():
+        frames.append(frame)
+        if perf_counter() - began > PATIENCE:
+            break
+    return frames
 
 
 def title_of(contact: str) -> str:

@@ -26,6 +26,8 @@ SINKS = 1e-5
 """Overlap under MuJoCo from which bodies sink [m]."""
 NEAR = 0.9
 """Share of its friction above which a contact is about to slide."""
+BEYOND = 100.0
+"""Times the coefficient above which what would be needed says that bodies jam, not how much."""
 LIGHT = 10.0
 """Times by which one body of a pair must be lighter at the contact than the other."""
 
@@ -67,6 +69,12 @@ def _sliding(pair: Pair, where: str) -> Finding:
         f"slides {share:.0f} % of the time, up to {speed(max(pair.slip))}: at the cone's edge, "
         f"friction is mu f_n = {pair.friction:.3g} x {np.median(pair.normal):.3g} N."
     )
+    if 2 * pair.sliding < pair.samples and pair.use < NEAR:
+        return Finding(
+            "moving", where,
+            f"{slides} The rest of the time it holds, with {100 * pair.use:.0f} % of its friction.",
+            "it slides while it is moved or hit; that is no lack of friction for good",
+        )  # fmt: skip
     if np.isnan(pair.needed):
         return Finding("too little friction", where, slides, "more friction or normal force")
     if pair.needed <= pair.friction:
@@ -76,7 +84,12 @@ def _sliding(pair: Pair, where: str) -> Finding:
             "it slides because it is moved, or started moving; that is no lack of friction",
         )  # fmt: skip
     factor = pair.needed / pair.friction
-    short = "far more than" if not np.isfinite(factor) or factor > 100 else f"{factor:.2g} times"
+    if not np.isfinite(factor) or factor > BEYOND:
+        text = (
+            f"{slides} No friction of use would hold it: without slip its forces grow without end."
+        )
+        return Finding("too little friction", where, text, "less load, or contacts that do not jam")
+    short = f"{factor:.2g} times"
     return Finding(
         "too little friction", where,
         f"{slides} Holding takes {pair.needed_force:.3g} N of friction, mu {pair.needed:.2g}.",

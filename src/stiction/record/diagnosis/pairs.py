@@ -20,6 +20,9 @@ BRIEF = 0.05
 """Share of its samples below which sliding is a matter of coming to rest."""
 TINY = 1e-300
 """In the place of a load of nothing [N]."""
+SLOW = 1e-6
+"""Slip below which a contact at the edge of its cone counts as holding [m/s]: a micrometre in a
+second is what the tolerance of a step allows."""
 AT_THE_END = 1e-3
 """Part of its range within which an actuator's force is at its end."""
 
@@ -83,7 +86,8 @@ class Pair:
         """Takes in the contacts of one sample."""
         frames = data.contact.frame[[contact.index for contact in group]].reshape(-1, 3, 3)
         self.samples += 1
-        self.sliding += any(contact.mode == Mode.SLIDE for contact in group)
+        slides = [contact.slip for contact in group if contact.mode == Mode.SLIDE]
+        self.sliding += any(float(np.hypot(*slip)) > SLOW for slip in slides)
         normal, tangential = resultant(group, frames)
         self.number.append(len(group))
         self.normal.append(normal)
