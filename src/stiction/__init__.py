@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from stiction.errors import OverlapWarning as OverlapWarning
     from stiction.errors import SolveFailed as SolveFailed
     from stiction.errors import StictionError as StictionError
+    from stiction.simulate import Batch as Batch
     from stiction.simulate import EventDriven as EventDriven
     from stiction.simulate import Report as Report
+    from stiction.simulate import SimulationError as SimulationError
     from stiction.simulate import Simulator as Simulator
     from stiction.simulate import Statistics as Statistics
     from stiction.simulate import StepDerivatives as StepDerivatives
@@ -63,8 +65,10 @@ _HOMES = {
     ),
     "stiction.errors": ("InvalidInput", "OverlapWarning", "SolveFailed", "StictionError"),
     "stiction.simulate": (
+        "Batch",
         "EventDriven",
         "Report",
+        "SimulationError",
         "Simulator",
         "Statistics",
         "StepDerivatives",

@@ -86,3 +86,27 @@ def test_simulators_in_threads_give_the_same_bits_as_alone():
     for thread in threads:
         thread.join()
     assert all(state(data) == state(alone) for data in runs)
+
+
+def test_a_state_that_is_put_back_is_stepped_again():
+    model, data = load(BOX)
+    data.qvel[0] = 1.0
+    sim, before = stiction.Simulator(model), copy.copy(data)
+    sim.step(data)
+    after = data.qpos.copy()
+    data.qpos[:], data.qvel[:], data.time = before.qpos, before.qvel, before.time
+    sim.step(data)
+    assert np.allclose(data.qpos, after, rtol=0.0, atol=1e-15)
+
+
+def test_what_rests_is_not_solved_again():
+    model, data = load(BOX)
+    sim = stiction.Simulator(model)
+    sim.step(data, 100)
+    sim.reset_statistics()
+    report = sim.step(data, 100)
+    assert report.pivots == 0
+    assert sim.statistics.pivots == 0.0
+    mujoco.mj_forward(model, data)  # overwrites what the step left
+    forces = sim.step(data).contacts[0].force
+    assert np.array_equal(forces, report.contacts[0].force)

@@ -152,7 +152,8 @@ def test_refresh_within_the_control_callback_holds_for_that_step():
         mujoco.set_mjcb_control(None)
     assert len(seen) == 3
     other = stiction.Simulator(model)
-    assert simulator._own.model.body_mass[1] == other._own.model.body_mass[1] == seen[-1]
+    own, fresh = simulator._engine.own.model, other._engine.own.model
+    assert own.body_mass[1] == fresh.body_mass[1] == seen[-1]
 
 
 def test_refresh_within_a_passive_callback_waits_for_the_running_steps():

@@ -107,7 +107,7 @@ def test_a_failed_step_takes_the_best_attempt_where_asked():
 def test_the_compiled_solvers_attempt_counts_as_one(monkeypatch):
     model, data = load(BOX)
     sim = stiction.Simulator(model, on_failure="best", tolerance=1e-300)
-    sim._config = sim._config._replace(tolerance=0.0)  # which rounding does not pass
+    sim._engine.config = sim._engine.config._replace(tolerance=0.0)  # which rounding does not pass
     monkeypatch.setattr(Coulomb, "solve", lambda self, problem: Helpless().solve(problem))
     report = sim.step(data)
     assert report.missed

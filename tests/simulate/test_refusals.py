@@ -236,11 +236,14 @@ EDITS = [
 def test_an_edit_that_mujoco_would_not_compile_is_refused_by_name(field, index, value, named):
     model, data = load(SERVO)
     sim = stiction.Simulator(model)
+    before = copy.copy(getattr(model, field)[index])
     getattr(model, field)[index] = value
-    for refused in (sim.refresh, lambda: stiction.Simulator(model)):
+    for refused in (sim.refresh, lambda: sim.step(data), lambda: stiction.Simulator(model)):
         with pytest.raises(InvalidInput, match=named):
             refused()
-    sim.step(data)  # with the model as it was
+    assert data.time == 0.0
+    getattr(model, field)[index] = before
+    sim.step(data)
 
 
 @pytest.mark.parametrize("nstep", [0, -1, 1.5, 2.0, True, 2**63, 10**30, "3", None, np.nan])

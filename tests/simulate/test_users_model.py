@@ -5,7 +5,8 @@ import copy
 import mujoco
 import numpy as np
 import pytest
-from mjcf import BOX, load
+from mjcf import BOX, jumble, load
+from mjdata import state
 
 import stiction
 from stiction import InvalidInput
@@ -74,18 +75,72 @@ def test_what_the_model_disables_does_not_act(flag):
         assert (abs(speed) > 0.1) == (flag in (part, "CONSTRAINT")), part
 
 
-def test_other_changes_need_a_refresh():
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+def test_friction_is_followed_as_it_changes(stepper):
     model, data = load(BOX)
-    sim = stiction.Simulator(model)
+    sim = stiction.Simulator(model, stepper=stepper)
     model.geom_friction[:, 0] = 0.0
-    sim.refresh()
     data.qvel[0] = 1.0
     sim.step(data, 10)
     assert data.qvel[0] == pytest.approx(1.0, rel=1e-12)
     model.geom_friction[:, 0] = 0.5
-    sim.refresh()
     sim.step(data, 10)
     assert data.qvel[0] == pytest.approx(1.0 - 0.02 * 0.5 * G, rel=1e-9)
+
+
+def test_masses_and_sizes_are_followed_as_they_change():
+    model, data = load(BOX)
+    sim = stiction.Simulator(model)
+    sim.step(data)
+    model.body_mass[1] *= 3.0
+    model.body_inertia[1] *= 3.0
+    report = sim.step(data)
+    assert sum(c.force[0] for c in report.contacts) == pytest.approx(6.0 * G)
+    model.geom_size[1, 2] = 0.05
+    model.geom_rbound[1] = np.linalg.norm(model.geom_size[1])
+    model.geom_aabb[1, 5] = 0.05
+    sim.step(data, 500)
+    assert data.qpos[2] == pytest.approx(0.05, abs=1e-6)
+
+
+def test_a_model_that_changes_has_the_bits_of_one_that_was_so_from_the_start():
+    model, data = jumble()
+    changed, other = copy.copy(model), copy.copy(data)
+    sim = stiction.Simulator(changed)
+    for m in (model, changed):
+        m.geom_friction[:, 0] *= 0.5
+        m.body_mass[1:] *= 1.5
+        m.dof_damping[:] = 0.1
+        m.dof_armature[:] = 0.01
+    stiction.Simulator(model).step(data, 100)
+    sim.step(other, 100)
+    assert state(other) == state(data)
+
+
+def test_a_colour_may_change_at_no_cost():
+    model, data = load(BOX)
+    sim = stiction.Simulator(model)
+    sim.step(data)
+    taken = sim._engine.own.model
+    model.geom_rgba[:] = 0.5
+    sim.step(data)
+    assert sim._engine.own.model is taken
+    assert not np.array_equal(taken.geom_rgba, model.geom_rgba)
+
+
+def test_a_height_field_that_was_edited_is_taken_over_by_refresh():
+    model, data = load("""
+<mujoco>
+  <asset><hfield name="ground" nrow="3" ncol="3" size="2 2 1 .1"
+    elevation="0 0 0 0 0 0 0 0 0"/></asset>
+  <worldbody><geom type="hfield" hfield="ground"/>
+    <body pos="0 0 1.2"><freejoint/><geom size=".1"/></body></worldbody>
+</mujoco>""")
+    sim = stiction.Simulator(model)
+    model.hfield_data[:] = 1.0
+    sim.refresh()
+    sim.step(data, 300)
+    assert data.qpos[2] == pytest.approx(1.1, abs=1e-6)
 
 
 def test_a_bad_change_is_refused_and_the_old_model_kept():

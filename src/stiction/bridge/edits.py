@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import re
-from functools import partial
+from collections.abc import Iterator
+from functools import cache, partial
 
 import mujoco
 import numpy as np
@@ -26,7 +27,7 @@ TYPES = {
     "jnt_type": range(len(mujoco.mjtJoint.__members__)),
     "eq_type": range(len(mujoco.mjtEq.__members__)),
     "wrap_type": range(len(mujoco.mjtWrap.__members__)),
-    "actuator_trntype": range(int(mujoco.mjtTrn.mjTRN_BODY) + 1),
+    "actuator_trntype": range(len(mujoco.mjtTrn.__members__) - 1),  # but for mjTRN_UNDEFINED
     "actuator_dyntype": range(len(mujoco.mjtDyn.__members__)),
     "actuator_gaintype": range(len(mujoco.mjtGain.__members__)),
     "actuator_biastype": range(len(mujoco.mjtBias.__members__)),
@@ -78,11 +79,21 @@ def check_edits(model: mujoco.MjModel) -> None:
     check_indices(model, partial(_refused, model))
     _check_references(model)  # trusts addresses itself
     _check_shapes(model)
-    for name in dir(model):
-        if MEASURES.fullmatch(name):
-            values = getattr(model, name)
-            if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-                _check_numbers(model, name, values)
+    for name, values in _measures(model):
+        _check_numbers(model, name, values)
+
+
+@cache
+def _measure_names() -> tuple[str, ...]:
+    return tuple(name for name in dir(mujoco.MjModel) if MEASURES.fullmatch(name))
+
+
+def _measures(model: mujoco.MjModel) -> Iterator[tuple[str, NDArray[np.floating]]]:
+    """Fields that a step computes with, by name."""
+    for name in _measure_names():
+        values = getattr(model, name)
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            yield name, values
 
 
 def _check_references(model: mujoco.MjModel) -> None:

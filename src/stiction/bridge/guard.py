@@ -6,19 +6,25 @@ Compiled steps call the library past the binding, and without a handler the proc
 they do as the binding does:
 
     @kernel
-    def steps(frame, ...):               before anything of MuJoCo is called:
-        if caught(frame) != 0:
-            return ...                   MuJoCo's error; only constants are sure here, and arrays
+    def steps(frame, d, ...):
+        if caught(frame, d) != 0:        before anything of MuJoCo is called
+            return ERROR                 MuJoCo's error; only constants are sure here, and arrays
                                          among the arguments must be in use until the end: Numba
                                          would let go of them twice
+        ...
+        leave(frame)
+        return ...
 
     guard = Guard()
-    guard.call(data, steps, guard.frame, ...)
-    guard.message                        what MuJoCo said
+    code = guard.call(data, steps, guard.frame, data._address, ...)
+    if code == ERROR:
+        guard.recover(data)
+        guard.message                    what MuJoCo said
 
-The handler belongs to the thread and is there during the call only. An exception that a callback
-raised comes out of `call` itself. Where the system is not POSIX nothing is caught: the process
-ends.
+A kernel that does not leave by itself needs `recover` in any case. The handler belongs to the
+thread and is there between `caught` and `leave` only. An exception that
+a callback raised comes out of `call` itself. Where the system is not POSIX nothing is caught: the
+process ends.
 """
 
 from __future__ import annotations
@@ -45,8 +51,9 @@ AVAILABLE = os.name == "posix"
 TEXT = 1024
 """Bytes of a message of MuJoCo."""
 
-# A frame, in bytes: where to jump back to (no system needs more), what was there before, the text.
-_HANDLER, _OUTER, _MESSAGE = 1024, 1032, 1040
+# A frame, in bytes: where to jump back to (no system needs more), what was there before, how full
+# the data's stack was, the text.
+_HANDLER, _OUTER, _STACK, _BASE, _MESSAGE = 1024, 1032, 1040, 1048, 1056
 
 _Key: Any = ctypes.c_uint if sys.platform == "linux" else ctypes.c_ulong
 """pthread_key_t"""
@@ -122,40 +129,66 @@ def _compile() -> Any:
     machine = llvmlite.binding.Target.from_default_triple().create_target_machine()
     engine = llvmlite.binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    llvmlite.binding.add_symbol("stiction_enter", engine.get_function_address("stiction_enter"))
+    for name in ("stiction_enter", "stiction_leave"):
+        llvmlite.binding.add_symbol(name, engine.get_function_address(name))
     return engine
 
 
 if AVAILABLE:
     library.load()
     _engine = _compile()
-    _leave = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(_engine.get_function_address("stiction_leave"))
+    _leave_from_python = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(
+        _engine.get_function_address("stiction_leave")
+    )
 
 
-def _caught(typingctx: Any, frame: Any) -> Any:
-    """0 at once; and once more, with another value, where MuJoCo gave up since."""
+_PSTACK, _PBASE = offset("mjData", "pstack"), offset("mjData", "pbase")
+_bytes = ir.IntType(8).as_pointer()
+_word = ir.IntType(64)
+
+
+def _function(builder: Any, name: str, result: Any) -> Any:
+    """A C function of one address, declared in the module that is built."""
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, [_bytes]), name)
+
+
+def _caught(typingctx: Any, frame: Any, d: Any) -> Any:
+    """0 at once; and once more, with another value, where MuJoCo gave up since. d: address of the
+    data, or 0."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if not AVAILABLE:
             return ir.IntType(32)(0)
-        address = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-        bytes_ = ir.IntType(8).as_pointer()
-        enter = ir.FunctionType(ir.VoidType(), [bytes_])
-        setjmp = ir.FunctionType(ir.IntType(32), [bytes_])
-        known = builder.module.globals
-        begin = known.get("stiction_enter") or ir.Function(builder.module, enter, "stiction_enter")
-        mark = known.get("_setjmp") or ir.Function(builder.module, setjmp, "_setjmp")
+        frame, d = args
+        with builder.if_then(builder.icmp_unsigned("!=", d, _word(0))):
+            for at, to in ((_PSTACK, _STACK), (_PBASE, _BASE)):
+                source = builder.inttoptr(builder.add(d, _word(at)), _word.as_pointer())
+                target = builder.inttoptr(builder.add(frame, _word(to)), _word.as_pointer())
+                builder.store(builder.load(source), target)
+        address = builder.inttoptr(frame, _bytes)
+        mark = _function(builder, "_setjmp", ir.IntType(32))
         mark.attributes.add("returns_twice")
-        builder.call(begin, [address])
+        builder.call(_function(builder, "stiction_enter", ir.VoidType()), [address])
         return builder.call(mark, [address])
 
-    return types.int32(types.int64), generate
+    return types.int32(types.int64, types.int64), generate
+
+
+def _leave(typingctx: Any, frame: Any) -> Any:
+    """Puts the handler that was there before `caught` back."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if AVAILABLE:
+            address = builder.inttoptr(args[0], _bytes)
+            builder.call(_function(builder, "stiction_leave", ir.VoidType()), [address])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 caught: Any = intrinsic(_caught)
-
-
-_PSTACK, _PBASE = offset("mjData", "pstack"), offset("mjData", "pbase")
+leave: Any = intrinsic(_leave)
 
 
 class Guard:
@@ -173,7 +206,6 @@ class Guard:
 
     def call(self, data: mujoco.MjData | None, kernel: Callable[..., int], *arguments: Any) -> int:
         """`kernel(*arguments)`, which steps `data`, if any."""
-        stack = None if data is None else (data.pstack, data.pbase)
         try:
             return kernel(*arguments)
         except SystemError as error:
@@ -181,11 +213,15 @@ class Guard:
             # this error, and names the callback's own as the cause.
             if error.__cause__ is None:
                 raise
+            self.recover(data)
             raise error.__cause__ from None
-        finally:
-            if AVAILABLE:
-                _leave(self.frame)
-            if data is not None and stack is not None and data.pstack != stack[0]:
-                # What a jump left behind.
-                for at, value in zip((_PSTACK, _PBASE), stack, strict=True):
-                    ctypes.c_size_t.from_address(data._address + at).value = value
+
+    def recover(self, data: mujoco.MjData | None) -> None:
+        """Does what the kernel could not, since MuJoCo's error ended it."""
+        if not AVAILABLE:
+            return
+        _leave_from_python(self.frame)
+        if data is not None:  # what the jump left behind
+            for at, kept in ((_PSTACK, _STACK), (_PBASE, _BASE)):
+                value = ctypes.c_size_t.from_address(self.frame + kept).value
+                ctypes.c_size_t.from_address(data._address + at).value = value

@@ -25,7 +25,7 @@ from stiction.kernels.compile import leaf
 from stiction.kernels.packing import as_pointer, integer, number, pointer
 
 __all__ = ["as_pointer", "check_layout", "flags", "integer", "integers", "number", "numbers"]
-__all__ += ["offset", "pointer", "size_of", "structure"]
+__all__ += ["offset", "pointer", "size_of", "structure", "words"]
 
 _SCALARS: dict[str, Any] = {
     "int": ctypes.c_int,
@@ -123,3 +123,9 @@ def integers(address, n):
 def flags(address, n):
     """(n,) the bytes at that address."""
     return carray(as_pointer(address), (n,), np.uint8)
+
+
+@leaf
+def words(address, n):
+    """(n,) the 64-bit integers at that address."""
+    return carray(as_pointer(address), (n,), np.int64)

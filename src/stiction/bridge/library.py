@@ -13,9 +13,12 @@ from typing import Any
 
 import llvmlite.binding
 import mujoco
+import numpy as np
 from numba import types
 
 from stiction.errors import StictionError
+from stiction.kernels.compile import kernel
+from stiction.kernels.packing import pointer
 
 
 @cache
@@ -34,6 +37,7 @@ load()
 _two = types.void(types.intp, types.intp)
 _three = types.void(types.intp, types.intp, types.intc)
 
+fwd_position: Any = types.ExternalFunction("mj_fwdPosition", _two)
 fwd_kinematics: Any = types.ExternalFunction("mj_fwdKinematics", _two)
 reference_constraint: Any = types.ExternalFunction("mj_referenceConstraint", _two)
 com_vel: Any = types.ExternalFunction("mj_comVel", _two)
@@ -63,9 +67,29 @@ geom_distance: Any = types.ExternalFunction(
     types.double(types.intp, types.intp, types.intc, types.intc, types.double, types.intp),
 )
 
-_CALLBACKS = tuple(getattr(mujoco, name) for name in dir(mujoco) if name.startswith("get_mjcb_"))
+get_state: Any = types.ExternalFunction(
+    "mj_getState", types.void(types.intp, types.intp, types.intp, types.intc)
+)
+set_state: Any = types.ExternalFunction(
+    "mj_setState", types.void(types.intp, types.intp, types.intp, types.intc)
+)
+
+_CALLBACKS = tuple(
+    ctypes.addressof(ctypes.c_void_p.in_dll(load(), name.removeprefix("get_")))
+    for name in dir(mujoco)
+    if name.startswith("get_mjcb_") and name != "get_mjcb_time"  # the binding's own clock
+)
+_callbacks = np.array(_CALLBACKS, np.int64)
+CALLBACKS = int(_callbacks.ctypes.data)
+"""Address of the addresses of MuJoCo's callbacks."""
+CONTROLLER = ctypes.addressof(ctypes.c_void_p.in_dll(load(), "mjcb_control"))
+"""Address of the address of mjcb_control."""
 
 
-def has_callbacks() -> bool:
-    """Whether any of MuJoCo's callbacks is set."""
-    return any(get() is not None for get in _CALLBACKS)
+@kernel
+def has_callbacks(addresses):
+    """Whether any of MuJoCo's callbacks is set; addresses: `CALLBACKS`."""
+    count = 0
+    for k in range(len(_CALLBACKS)):
+        count += pointer(pointer(addresses + 8 * k)) != 0
+    return count > 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mujoco
 
+from stiction.errors import InvalidInput, unknown
+
 
 def name_of(model: mujoco.MjModel, kind: str, index: int) -> str:
     """`geom 'floor'`, or `geom 3` where it has no name; kind as in MJCF ("geom", "body", ...)."""
@@ -27,3 +29,15 @@ def joint_of_position(model: mujoco.MjModel, index: int) -> str:
     """The joint whose coordinates include that entry of qpos."""
     joint = max(j for j in range(model.njnt) if model.jnt_qposadr[j] <= index)
     return name_of(model, "joint", joint)
+
+
+def keyframe_of(model: mujoco.MjModel, keyframe: int | str) -> int:
+    """Number of a keyframe that is given by number or by name; InvalidInput where there is none."""
+    if isinstance(keyframe, str):
+        names = [model.key(k).name for k in range(model.nkey)]
+        if keyframe not in names:
+            raise InvalidInput("keyframe", f"is {unknown(keyframe, filter(None, names))}")
+        return names.index(keyframe)
+    if not 0 <= keyframe < model.nkey:
+        raise InvalidInput("keyframe", f"is {keyframe!r}: the model has {model.nkey} keyframes")
+    return keyframe

@@ -1,7 +1,7 @@
 """The simulator's own copy of a model: same bodies, options and margins that suit the stepper.
 
-The user's model is never written to. Its options (gravity, time step, flags) are followed at
-every call; what else is changed in it after the copy was made needs `OwnModel.refresh`.
+The user's model is never written to. What is changed in it is followed at every call, but for
+meshes and height fields, which need `OwnModel.refresh`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ctypes
 
 import mujoco
 
+from stiction.bridge.changes import Fields
 from stiction.bridge.layout import check_layout, offset, size_of
 from stiction.bridge.validation import check_model, check_options
 
@@ -25,6 +26,15 @@ _OFF = (
 _NEVER = int(_ENABLE.mjENBL_SLEEP) | int(_ENABLE.mjENBL_SPECULATIVE)
 
 
+def adopt_options(opt: mujoco.MjOption) -> None:
+    """Makes options those that the steps need."""
+    opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    opt.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
+    opt.solver = mujoco.mjtSolver.mjSOL_CG  # the one that prepares nothing
+    opt.disableflags |= _OFF
+    opt.enableflags &= ~_NEVER
+
+
 class OwnModel:
     """A copy of `source` for stepping; see the module's head."""
 
@@ -37,29 +47,38 @@ class OwnModel:
         check_model(self.source)
         self.model = copy.copy(self.source)
         check_layout(self.model, mujoco.MjData(self.model))
-        self.model.geom_gap[:] = 0.0
-        self.model.pair_gap[:] = 0.0
         self.address = int(self.model._address)
-        self._adopt_options()
+        self.fields = Fields(self.source)
+        self._adopt()
 
     def follow(self) -> bool:
-        """Takes the source's options over if they changed; whether they did."""
-        seen = ctypes.string_at(self.source._address + _OPT, _OPT_SIZE)
-        if seen == self._seen:
+        """Takes over what was changed in the source, but for meshes and height fields; whether
+        anything was. Where the change is refused nothing is taken over, and it is refused again."""
+        if not self.fields.edited:
             return False
-        check_options(self.source)
-        ctypes.memmove(self.address + _OPT, self.source._address + _OPT, _OPT_SIZE)
-        self._adopt_options()
+        if self.fields.options_only:
+            check_options(self.source)
+            self._copy_options()
+        else:
+            self.take_over()
         return True
 
-    def _adopt_options(self) -> None:
-        self._seen = ctypes.string_at(self.source._address + _OPT, _OPT_SIZE)
-        opt = self.model.opt
-        opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
-        opt.jacobian = mujoco.mjtJacobian.mjJAC_SPARSE
-        opt.solver = mujoco.mjtSolver.mjSOL_CG  # the one that prepares nothing
-        opt.disableflags |= _OFF
-        opt.enableflags &= ~_NEVER
+    def take_over(self) -> None:
+        """Takes over the source as it is, but for meshes and height fields."""
+        check_model(self.source)
+        self.fields.write_to(self.model)
+        self._copy_options()
+
+    def _copy_options(self) -> None:
+        ctypes.memmove(self.address + _OPT, self.source._address + _OPT, _OPT_SIZE)
+        self.fields.note()
+        self._adopt()
+
+    def _adopt(self) -> None:
+        """Makes the copy's options and margins those that suit the stepper."""
+        self.model.geom_gap[:] = 0.0
+        self.model.pair_gap[:] = 0.0
+        adopt_options(self.model.opt)
 
     @property
     def size(self) -> float:

@@ -28,7 +28,8 @@ from stiction.record.recording import Controller, Progress, median_step, record
 from stiction.record.trajectory import States, Trajectory
 from stiction.simulate.notebook import html_table
 from stiction.simulate.report import Contact
-from stiction.simulate.simulator import Equality, Simulator
+from stiction.simulate.settings import Equality
+from stiction.simulate.simulator import Simulator
 
 Array = NDArray[np.float64]
 Load = Callable[[], tuple[mujoco.MjModel, mujoco.MjData, Controller | None]]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -15,9 +18,12 @@ from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.certificate.modes import Mode
 from stiction.simulate.notebook import report_html
-from stiction.simulate.time_stepping.workspace import Figure, Record, Stage
+from stiction.simulate.time_stepping.workspace import Figure, Record, Stage, Total
 
 Array = NDArray[np.float64]
+
+WARM = "warm start"
+"""The rung of a step for which the last step's impulses were enough of a start."""
 
 FRICTIONLESS = "without friction"
 """The rung of a step that went on without friction."""
@@ -62,31 +68,45 @@ class Contact:
         return float(self.friction[0] * self.force[0] - np.hypot(self.force[1], second))
 
 
+class Facts(NamedTuple):
+    """What a report is worked out from."""
+
+    pivots: int
+    rungs: tuple[str, ...]
+    figure: Array  # (Figure,)
+    verdict: Certificate | tuple[Law, Table]
+    elapsed: float  # [s]
+    ticks: NDArray[np.int64]  # (Stage,)
+    dt: float  # that forces follow from impulses by [s]
+    record: Array  # (blocks, RECORDS)
+
+
 class Report:
     """The last of the steps that a call took. What it holds is worked out when asked for."""
 
-    def __init__(
-        self,
-        model: mujoco.MjModel,
-        time: float,
-        pivots: int,
-        rungs: tuple[str, ...],
-        figure: Array,
-        verdict: Certificate | tuple[Law, Table],
-        elapsed: float,
-        ticks: NDArray[np.int64],
-        dt: float,
-        record: Array,
-    ) -> None:
+    def __init__(self, model: mujoco.MjModel, time: float, facts: Callable[[], Facts]) -> None:
         self._model = model
         self.time = time
         """Of the simulation, after the step [s]."""
-        self.pivots = pivots
+        self._gather = facts
+
+    @cached_property
+    def _facts(self) -> Facts:
+        return self._gather()
+
+    def keep(self) -> None:
+        """Takes what it needs from the memory that the next step writes to."""
+        _ = self._facts
+
+    @property
+    def pivots(self) -> int:
         """Iterations of Newton's method; pivots where a pivoting solver answered."""
-        self.rungs = rungs
+        return self._facts.pivots
+
+    @property
+    def rungs(self) -> tuple[str, ...]:
         """Names of the ways tried, in order, but for the one that answered, which is the last."""
-        self._figure, self._verdict, self._record = figure, verdict, record
-        self._elapsed, self._ticks, self._dt = elapsed, ticks, dt
+        return self._facts.rungs
 
     def __repr__(self) -> str:
         pressed = sum(contact.mode != Mode.SEPARATE for contact in self.contacts)
@@ -118,12 +138,12 @@ class Report:
     def energy(self) -> float:
         """What contact did to the kinetic energy, against the motion without it [J]; never
         positive but for rounding."""
-        return float(self._figure[Figure.ENERGY])
+        return float(self._facts.figure[Figure.ENERGY])
 
     @property
     def overlap(self) -> float:
         """Deepest overlap of a contact or limit before the step [m, rad]; zero if none."""
-        return max(0.0, -float(self._figure[Figure.GAP]))
+        return max(0.0, -float(self._facts.figure[Figure.GAP]))
 
     @cached_property
     def deep_contacts(self) -> tuple[Contact, ...]:
@@ -131,7 +151,7 @@ class Report:
         the step, deepest first: they have no friction. A model was set up so."""
         radius = self._model.geom_rbound
         deep = []
-        for line in self._record:
+        for line in self._facts.record:
             if line[Record.INDEX] >= 0 and line[Record.GAP] < 0.0:
                 sizes = radius[[int(line[Record.FIRST]), int(line[Record.SECOND])]]
                 if -line[Record.GAP] > DEEP * sizes[sizes > 0.0].min(initial=np.inf):
@@ -141,24 +161,23 @@ class Report:
     @cached_property
     def certificate(self) -> Certificate:
         """Largest violation of every law; upper bounds: see `grade_blocks`."""
-        if isinstance(self._verdict, Certificate):
-            return self._verdict
-        return from_table(*self._verdict)
+        verdict = self._facts.verdict
+        return verdict if isinstance(verdict, Certificate) else from_table(*verdict)
 
     @cached_property
     def seconds(self) -> dict[str, float]:
         """Time of the call by stage [s]."""
-        return by_stage(self._elapsed, self._ticks)
+        return by_stage(self._facts.elapsed, self._facts.ticks)
 
     @cached_property
     def contacts(self) -> tuple[Contact, ...]:
         """Contacts within reach of the step, those at a distance included."""
-        return tuple(self._contact(line) for line in self._record if line[Record.INDEX] >= 0)
+        return tuple(self._contact(line) for line in self._facts.record if line[Record.INDEX] >= 0)
 
     def _contact(self, line: Array) -> Contact:
         geoms = (int(line[Record.FIRST]), int(line[Record.SECOND]))
         ratio = line[Record.RATIO] or 1.0  # of condim 1 there is none
-        force = line[Record.FORCE : Record.FORCE + 6] / self._dt
+        force = line[Record.FORCE : Record.FORCE + 6] / self._facts.dt
         force[2] *= ratio
         force[5] *= line[Record.ROLL_RATIO]
         return Contact(
@@ -206,3 +225,37 @@ class Statistics:
     """Most kinetic energy that contact added in a step [J]; rounding."""
     seconds: dict[str, float]
     """Time by stage [s]."""
+
+
+def summarize(
+    total: Array,
+    rungs: Counter[str],
+    solver: str | None,
+    elapsed: float,
+    ticks: NDArray[np.int64],
+) -> Statistics:
+    """Statistics of totals (Total,).
+
+    rungs: steps by the way that answered, but for warm starts and the compiled `solver`.
+    elapsed, ticks: time of all calls [s], and how it is shared among the stages.
+    """
+    steps = int(total[Total.STEPS])
+    each = 1.0 / max(steps, 1)
+    warm = int(total[Total.WARM])
+    counted = Counter({WARM: warm, **rungs})
+    if solver is not None and steps > counted.total():
+        counted[solver] += steps - counted.total()
+    return Statistics(
+        steps,
+        float(total[Total.WORST]),
+        float(total[Total.CONTACTS]) * each,
+        int(total[Total.MOST_CONTACTS]),
+        float(total[Total.ITERATIONS]) * each,
+        int(total[Total.MOST_ITERATIONS]),
+        warm * each,
+        dict(counted),
+        int(total[Total.PROJECTED]),
+        max(0.0, -float(total[Total.GAP])),
+        float(total[Total.ENERGY]),
+        by_stage(elapsed, ticks),
+    )

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.geom_types import BOX, CAPSULE, MESH, SPHERE
+from stiction.kernels.packing import packed
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
+@packed
 class Hulls(NamedTuple):
     """Features of all geoms; those of geom g lie from start[g] to start[g + 1]."""
 

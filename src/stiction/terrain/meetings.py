@@ -31,6 +31,7 @@ from stiction.bridge import layout, library
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.packing import pack, packed, unpacker
 from stiction.terrain.features import (
     FOOT,
     GAP,
@@ -86,6 +87,7 @@ _NCON, _CONTACT, _XPOS, _XMAT = (
 )
 
 
+@packed
 class Terrain(NamedTuple):
     """Height fields of a model, and which geoms meet them feature by feature."""
 
@@ -99,13 +101,34 @@ class Terrain(NamedTuple):
     height: Array  # of all vertices, row by row [m]
 
 
+@packed
+class Level(NamedTuple):
+    """How near is level."""
+
+    tolerance: Array  # (1,) difference of two gaps that counts as zero [m]
+
+
+_indices = np.zeros(0, np.int64)
+unpack_ground = unpacker(
+    Terrain(
+        _indices, _indices, np.zeros((0, 3)), np.zeros((0, 2)), _indices, _indices, _indices,
+        np.zeros(0),
+    ),
+    build_hulls(mujoco.MjModel.from_xml_string("<mujoco/>"), np.zeros(0, np.bool_)),
+    Level(np.zeros(1)),
+)  # fmt: skip
+"""(Terrain, Hulls, Level) of `Ground.address`."""
+
+
 class Ground:
     """The height fields of a model; `replace_contacts` replaces contacts with them.
 
     features: what a kernel needs for that, or None where nothing with features can meet a field
+    address: of the same, packed; 0 where there is nothing
     """
 
     features: tuple[Terrain, Hulls, float] | None = None
+    address: int = 0
 
     def __init__(self, model: mujoco.MjModel, tolerance: float) -> None:
         field = np.where(model.geom_type == HFIELD, model.geom_dataid, -1)
@@ -126,6 +149,9 @@ class Ground:
             model.hfield_data.astype(np.float64) * scale,
         )
         self.features = (terrain, build_hulls(model, featured), tolerance)
+        self._kept = (*self.features[:2], Level(np.array([tolerance])))
+        self._packed = pack(*self._kept)
+        self.address = int(self._packed.ctypes.data)
 
     def replace_contacts(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
         """Replaces the contacts with height fields; between `mj_collision` and

@@ -13,7 +13,7 @@ from stiction.contact.models.registry import parse_contact
 from stiction.errors import InvalidInput, StictionError, unknown
 from stiction.record.comparison import NOSLIP, Load, quiet
 from stiction.record.recording import Controller
-from stiction.simulate.simulator import Equality
+from stiction.simulate.settings import Equality
 from stiction.view.session import Session, View
 from stiction.view.sides import STEPPERS, Ours, Side, Theirs
 from stiction.view.springs import grab

@@ -15,7 +15,8 @@ from stiction.record.comparison import NOSLIP, Load, tuned
 from stiction.record.contacts import Contacts
 from stiction.record.motion import bodies_to_watch, body_id
 from stiction.simulate import EventDriven, TimeStepping
-from stiction.simulate.simulator import Equality, Simulator
+from stiction.simulate.settings import Equality
+from stiction.simulate.simulator import Simulator
 from stiction.view.session import View
 from stiction.view.springs import Spring, pull
 

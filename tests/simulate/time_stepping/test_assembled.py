@@ -7,8 +7,7 @@ import pytest
 import stiction
 from stiction import scenes
 from stiction.contact.problem.block_problem import to_problem
-from stiction.simulate import simulator
-from stiction.simulate.time_stepping import assembled
+from stiction.simulate.time_stepping import assembled, fallback
 
 # Two workers would compile the same kernels at once.
 pytestmark = pytest.mark.xdist_group("articulated")
@@ -74,7 +73,7 @@ def posed(monkeypatch, model, data, **options):
             self.whole = to_problem(work.blocks, self._count, model.opt.timestep)
             kept.append(self)
 
-    monkeypatch.setattr(simulator, "Assembled", Kept)
+    monkeypatch.setattr(fallback, "Assembled", Kept)
     report = stiction.Simulator(model, delassus="assembly", **options).step(data, 20)
     assert report.certificate.passed
     assert report.rungs[0] == "assembly"

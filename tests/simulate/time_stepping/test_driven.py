@@ -9,7 +9,7 @@ from stiction import scenes
 from stiction.contact import Baraff
 from stiction.contact.models.model import ContactModel
 from stiction.contact.solvers.baraff.blocks import label_islands
-from stiction.simulate import simulator
+from stiction.simulate.time_stepping import engine
 from stiction.simulate.time_stepping.workspace import Count
 
 
@@ -102,7 +102,7 @@ def test_islands_of_blocks_are_those_of_the_problem():
 
     class Watching(ByArrays):
         def solve(self, problem, start=None):
-            work = sim._work
+            work = sim._engine.work
             count = int(work.step.counts[Count.BLOCKS])
             posed.append((problem, label_islands(work.blocks, count)))
             return super().solve(problem)
@@ -119,8 +119,8 @@ def test_islands_of_blocks_are_those_of_the_problem():
 def test_an_answer_that_the_certificate_refuses_goes_to_the_ladder(monkeypatch):
     model, data = mechanism()
     sim = stiction.Simulator(model, Baraff())
-    monkeypatch.setattr(simulator, "drive", lambda warm, tolerance, address: False)
-    sim._work.step.figure[0] = np.inf
+    monkeypatch.setattr(engine, "drive", lambda warm, tolerance, address: False)
+    sim._engine.work.step.figure[0] = np.inf
     assert sim.step(data).rungs == ("driving", "driving")
     assert sim.statistics.rungs["driving"] == 1
 
@@ -129,7 +129,7 @@ def test_a_step_that_fails_leaves_the_state_as_it_was(monkeypatch):
     """Certificate and ladder with a tolerance that nothing passes."""
     model, data = mechanism()
     sim = stiction.Simulator(model, Baraff(), tolerance=1e-30)
-    monkeypatch.setattr(simulator, "RESIDUAL", 1e-30)
+    monkeypatch.setattr(engine, "RESIDUAL", 1e-30)
     before = data.qpos.copy(), data.qvel.copy(), data.time
     with pytest.raises(stiction.SolveFailed):
         sim.step(data)

@@ -80,7 +80,7 @@ def test_velocities_of_surfaces_are_mujocos():
     model, data = belt(velocity=".4 -.3 0 0 0 1.5", angle=25, condim=4)
     simulator = stiction.Simulator(model)
     simulator.step(data)
-    work = simulator._work
+    work = simulator._engine.work
     count = int(work.step.counts[Count.BLOCKS])
     ours = work.blocks.data[:count, 6:9]
     index = work.step.key[:count, 2]
@@ -93,7 +93,7 @@ def test_the_problem_of_a_step_as_arrays_has_the_same_answer():
     model, data = belt(velocity="1 .5 0 0 0 0", condim=4)
     simulator = stiction.Simulator(model)
     simulator.step(data, 3)
-    work = simulator._work
+    work = simulator._engine.work
     count = int(work.step.counts[Count.BLOCKS])
     problem = to_problem(work.blocks, count, model.opt.timestep)
     assert problem.nv == model.nv + 1

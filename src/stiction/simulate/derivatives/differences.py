@@ -265,7 +265,7 @@ def _evaluate(
 @kernel
 def pose(frame, m, d, config: Config, ground, address):
     """Poses the step at the state as it is, into the workspace; why it stopped."""
-    if caught(frame) != 0:
+    if caught(frame, d) != 0:
         return Stop.ERROR
     return _pose(m, d, config, ground, address, Level.POSITION)
 
@@ -327,7 +327,7 @@ def differentiate(
     variable (k,): the address of a number in the data, or -1 - a degree of freedom whose position
     is moved; level (k,): `Level` of each, those of one level in a row; eps (k,): how far.
     """
-    if caught(frame) != 0:
+    if caught(frame, d) != 0:
         return Stop.ERROR
     plus, minus = ends
     stop = Stop.DONE

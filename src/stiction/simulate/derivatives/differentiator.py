@@ -34,6 +34,7 @@ from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
 if TYPE_CHECKING:
     from stiction.simulate.simulator import Simulator
+    from stiction.simulate.time_stepping.engine import TimeEngine
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
@@ -51,16 +52,16 @@ FASTER = 1e-4
 class Differentiator:
     """Of one simulator: has a simulator of its own, with the same settings, to step copies with."""
 
-    def __init__(self, simulator: Simulator) -> None:
-        """simulator: of its own, which nobody else steps."""
-        self._sim = simulator
+    def __init__(self, simulator: Simulator, engine: TimeEngine) -> None:
+        """simulator: of its own, which nobody else steps; engine: the simulator's."""
+        self._sim, self._engine = simulator, engine
         self._data = mujoco.MjData(self.model)
         self._work = Workspace(self.model)
 
     @property
     def model(self) -> mujoco.MjModel:
         """The simulator's own copy of the model."""
-        return self._sim._own.model
+        return self._engine.own.model
 
     def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
@@ -68,7 +69,7 @@ class Differentiator:
         physics = np.empty(mujoco.mj_stateSize(self.model, INTEGRATION))
         mujoco.mj_getState(self.model, data, physics, INTEGRATION)
         self._put(physics)
-        self._sim._begin_from(before)
+        self._engine.begin_from(before)
         report = self._sim.step(self._data)
         solved = self._read(physics, report)
         return StepDerivatives(self, physics, report, StepLinearization(solved))
@@ -79,13 +80,14 @@ class Differentiator:
     def _call(self, kernel: Any, *arguments: Any, model: int = 0) -> None:
         """Runs a kernel of `differences.py` on the copy, with room for what it finds. model: the
         address of another model than the simulator's own."""
-        sim = self._sim
-        config = sim._config._replace(sensors=False, energy=False)
+        engine = self._engine
+        guard, config = engine.guard, engine.config._replace(sensors=False, energy=False)
         while True:
-            stop = sim._guard.call(
-                self._data, kernel, sim._guard.frame, model or sim._own.address,
-                self._data._address, config, sim._ground, self._work.address, *arguments,
+            stop = guard.call(
+                self._data, kernel, guard.frame, model or engine.own.address, self._data._address,
+                config, engine.ground.features, self._work.address, *arguments,
             )  # fmt: skip
+            guard.recover(self._data)
             stop = Stop(stop)
             if stop == Stop.DONE:
                 return
@@ -96,8 +98,8 @@ class Differentiator:
     def _read(self, physics: Array, report: Report) -> Solved:
         """The step that was taken, its problem posed once more: a step's own is overwritten by
         the overlap's."""
-        sim, taken = self._sim, self._sim._work
-        if sim._config.bounce < np.inf and taken.step.impact.any():
+        sim, taken, config = self._sim, self._engine.work, self._engine.config
+        if config.bounce < np.inf and taken.step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
         record = taken.step.record[: int(taken.step.counts[Count.BLOCKS])].copy()
         velocity = taken.step.v_plus.copy()
@@ -110,7 +112,6 @@ class Differentiator:
         n = int(step.counts[Count.BLOCKS])
         key, place = step.key[:n].copy(), step.place[:n].copy()
         match = _match(key, place, record)
-        config = sim._config
         law = "frictionless" if report.frictionless else sim.contact.law
         return Solved(
             _copied(self._work.blocks),
@@ -133,7 +134,7 @@ class Differentiator:
     def state_columns(self, physics: Array, solved: StepLinearization) -> Columns:
         """For positions, velocities, activations and controls, in this order."""
         m, d = self.model, self._data
-        size = self._sim._own.size
+        size = self._engine.own.size
         variable = [-1 - j for j in range(m.nv)]
         level = [Level.POSITION] * m.nv
         eps = [NEARBY * (size if _is_length(m, j) else 1.0) for j in range(m.nv)]

@@ -122,7 +122,7 @@ class EventDriven:
 class EventEngine:
     """Steps a model by events; one thread at a time.
 
-    model is never written to; after edits other than to its options call `refresh`.
+    model is never written to; after edits of meshes or height fields call `refresh`.
     """
 
     def __init__(self, model: mujoco.MjModel, contact: ContactModel, stepper: EventDriven) -> None:
@@ -149,7 +149,7 @@ class EventEngine:
             self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check
         )
         # The phase that the last step ended in, if nothing was changed from outside since.
-        self._known: tuple[bytes, Phase, Held | None] | None = None
+        self.memory: tuple[bytes, Phase, Held | None] | None = None
 
     def step(self, data: mujoco.MjData) -> Report:
         """Takes one step of length dt; data then holds the new state, evaluated: forces, sensors
@@ -170,7 +170,7 @@ class EventEngine:
         except BaseException:
             data.qpos[:], data.qvel[:], data.act[:] = before
             data.time = start
-            self._known = None
+            self.memory = None
             raise
 
     def _control(self, data: mujoco.MjData) -> None:
@@ -189,8 +189,8 @@ class EventEngine:
         self.events = 0
         self._worst: Certificate | None = None
         self._rungs: list[str] = []
-        if self._known is not None and self._known[0] == inputs:
-            _, phase, held = self._known
+        if self.memory is not None and self.memory[0] == inputs:
+            _, phase, held = self.memory
         else:
             phase, held = self._begin(before), None
         overlap = max(0.0, -float(phase.seen.gap.min(initial=0.0)))
@@ -366,7 +366,7 @@ class EventEngine:
         forces = event_output.acting(phase, held)
         source = self._own.source
         event_output.write(motion, phase, forces, source.opt.cone, self._start + self.dt)
-        self._known = (_inputs(motion.data), phase, held)
+        self.memory = (_inputs(motion.data), phase, held)
         summary = event_output.StepSummary(
             self._worst or event_output.PERFECT,
             motion.pivots,

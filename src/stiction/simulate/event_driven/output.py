@@ -13,7 +13,7 @@ from stiction.contact.certificate.laws import Entry, Law
 from stiction.contact.certificate.modes import choose_mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
-from stiction.simulate.report import Report
+from stiction.simulate.report import Facts, Report
 from stiction.simulate.time_stepping.workspace import RECORDS, Figure, Record, Stage
 
 Array = NDArray[np.float64]
@@ -147,9 +147,7 @@ def report(
     figure[Figure.ENERGY], figure[Figure.GAP] = summary.energy, -summary.overlap
     ticks = np.zeros(len(Stage), np.int64)
     ticks[Stage.SOLVE] = 1  # not told apart
-    return Report(
-        source,
-        float(motion.data.time),
+    facts = Facts(
         summary.pivots,
         summary.rungs,
         figure,
@@ -159,3 +157,4 @@ def report(
         1.0,  # forces, not impulses
         record,
     )
+    return Report(source, float(motion.data.time), lambda: facts)

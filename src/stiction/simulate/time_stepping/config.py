@@ -7,6 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stiction.contact.problem.arrays import Array
+from stiction.kernels.compile import leaf
+from stiction.kernels.packing import number
+
 
 class Stop(IntEnum):
     """Why `run` returned."""
@@ -27,10 +31,14 @@ class Stop(IntEnum):
     """The step would leave a state that is not a number, or speeds beyond all use."""
     ERROR = 7
     """MuJoCo gave up, or a callback raised an exception."""
+    EDITED = 8
+    """The user's model was written to since it was taken over."""
+    MEMORY = 9
+    """More blocks than there is room to keep for the simulation's next call (`simulate/batch`)."""
 
 
 class Config(NamedTuple):
-    """How to step, fixed for a call."""
+    """How to step, fixed for a call; kernels read it from an array of its entries."""
 
     law: np.int64
     """A `Law`, or -1 where another solver is to answer every step."""
@@ -62,3 +70,33 @@ class Config(NamedTuple):
     """Ticks that a step's solve may take before no further attempt is begun."""
     bounce: float
     """Closing speed above which contacts bounce [m/s]; infinite where none does."""
+
+    def as_array(self) -> Array:
+        """(entries,) for `read_config`."""
+        return np.array([float(entry) for entry in self])
+
+
+@leaf
+def read_config(address):
+    """The `Config` whose array is there."""
+    return Config(
+        np.int64(number(address)),
+        np.int64(number(address + 8)),
+        number(address + 16) != 0.0,
+        number(address + 24) != 0.0,
+        number(address + 32) != 0.0,
+        number(address + 40) != 0.0,
+        number(address + 48) != 0.0,
+        number(address + 56) != 0.0,
+        number(address + 64),
+        number(address + 72),
+        number(address + 80),
+        number(address + 88),
+        number(address + 96) != 0.0,
+        number(address + 104),
+        number(address + 112),
+        number(address + 120),
+        np.int64(number(address + 128)),
+        np.int64(number(address + 136)),
+        number(address + 144),
+    )

@@ -9,18 +9,23 @@
     advance     forces and sensors as MuJoCo leaves them; then v+, the overlap's correction at
                 position level, and MuJoCo's integration of activations and time
 
-A step that begins with just what the last one began with has its answer already: what is at rest
-costs the comparison. `run` stops before a step changes anything where it cannot go on, and says
-why by `Stop`.
+A step that begins with just what the last one began with, which moved nothing, has its answer
+already: what is at rest costs the comparison. Where the last one's output does not stand in the
+data, which may be another one, the step is taken with the impulses that it had, to the bit.
+A solver from elsewhere (no law) is always asked. `run` stops before a step changes
+anything where it cannot go on, and says why by `Stop`.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from stiction.bridge import library as mj
-from stiction.bridge.guard import caught
-from stiction.bridge.layout import number, numbers, offset
+from stiction.bridge.changes import are_edited
+from stiction.bridge.guard import caught, leave
+from stiction.bridge.layout import number, numbers, offset, pointer, words
 from stiction.bridge.margins import AHEAD, travel_past_limits
 from stiction.contact.certificate.grading import set_scales
 from stiction.contact.certificate.laws import Law
@@ -35,9 +40,10 @@ from stiction.contact.solvers.workspace import (
     unpack_problem,
 )
 from stiction.kernels.clock import ticks
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.stage import call, stage
 from stiction.simulate.time_stepping.bounce import bounce
-from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.config import Config, Stop, read_config
 from stiction.simulate.time_stepping.finish import (
     check_overlap,
     count_step,
@@ -46,18 +52,27 @@ from stiction.simulate.time_stepping.finish import (
     write_step,
 )
 from stiction.simulate.time_stepping.pose import (
+    compare_with_last,
     diverges,
     guess_impulses,
     has_soft_rows,
     inputs_are_finite,
-    inputs_are_same,
     meet,
     move_smoothly,
     note_output,
     prepare,
+    recall_impulses,
 )
 from stiction.simulate.time_stepping.request import ask, grade
-from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, Step, unpack_step
+from stiction.simulate.time_stepping.workspace import (
+    Count,
+    Figure,
+    Seen,
+    Stage,
+    Step,
+    unpack_step,
+)
+from stiction.terrain.meetings import unpack_ground
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _TIME = offset("mjData", "time")
@@ -98,6 +113,13 @@ def _sum_up(g: Graph, request: Request, step: Step):
 
 
 @kernel
+def _note_no_work(counts):
+    """Counts a step whose answer was there."""
+    counts[Count.SAME] = 1
+    counts[Count.ITERATIONS] = counts[Count.FACTORIZATIONS] = counts[Count.ATTEMPTS] = 0
+
+
+@kernel
 def _pose(m, d, config: Config, ground, address, extra):
     """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
     ground, extra: see `meet`."""
@@ -126,17 +148,13 @@ def _pose(m, d, config: Config, ground, address, extra):
 
 
 @kernel
-def run(frame, m, d, nstep, solved, config: Config, ground, address):
+def _take(m, d, nstep, solved, config: Config, ground, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
-    frame: `Guard.frame`.
-    ground: `terrain.Ground.features`. With and without it this is compiled apart, so that only
-    those who have height fields wait for what they need.
+    ground: `terrain.Ground.features`, or None.
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
-    if caught(frame) != 0:
-        return Stop.ERROR
     b, g, _, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
@@ -146,14 +164,15 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
             begun = ticks()
             if not inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
-            counts[Count.SAME] = np.int64(inputs_are_same(m, d, step))
-            counts[Count.SEEN] = 0
-            if counts[Count.SAME] == 1:
+            last = compare_with_last(m, d, step)
+            counts[Count.SEEN] = Seen.NOTHING
+            counts[Count.SAME] = 0
+            if last == Seen.ALL and config.law >= 0:
                 numbers(d + _TIME, 1)[0] += number(m + _TIMESTEP)
                 if config.sensors:
                     mj.sensor_pos(m, d)  # a clock may be among them
-                counts[Count.SEEN] = 1
-                counts[Count.ITERATIONS] = counts[Count.FACTORIZATIONS] = 0
+                counts[Count.SEEN] = Seen.ALL
+                _note_no_work(counts)
                 count_step(step)
                 time[Stage.SMOOTH] += ticks() - begun
                 continue
@@ -167,6 +186,10 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
                 begun = ticks()
                 warm = np.int64(config.warm and counts[Count.OLD] > 0)
                 ask(request, config.law, config.facets, warm, config.attempts, config.budget)
+                count = counts[Count.BLOCKS]
+                if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
+                    _note_no_work(counts)
+                    break
                 solve_all(address, counts[Count.BLOCKS])
                 _sum_up(g, request, step)
                 stop_rounding(newton.v, grading.own)
@@ -194,7 +217,86 @@ def run(frame, m, d, nstep, solved, config: Config, ground, address):
             check_overlap(m, b, g, newton, request, step, deepest)
         integrate(m, d, newton, step)
         note_output(m, d, step)
-        counts[Count.SEEN] = 1
+        if deepest > 0.0:
+            counts[Count.RESTS] = 0
+        counts[Count.SEEN] = Seen.ALL
         time[Stage.ADVANCE] += ticks() - begun
         count_step(step)
     return Stop.DONE
+
+
+class Slot(IntEnum):
+    """Entries of a session: the addresses that steps are taken with."""
+
+    STEPS = 0
+    """`take_steps` or `take_steps_on_ground`."""
+    FRAME = 1
+    """`Guard.frame`."""
+    MODEL = 2
+    CONFIG = 3
+    """`Config.as_array`."""
+    GROUND = 4
+    """`pack_ground`, or 0."""
+    WORK = 5
+    """`Workspace`."""
+    SOURCE = 6
+    """`bridge.changes.Fields` of the user's model."""
+    CALLBACKS = 7
+    """`library.CALLBACKS`."""
+    PLUGINS = 8
+    """How many the model has."""
+    FRESH = 9
+    """1 if no step of this call has been taken yet."""
+
+
+@leaf
+def slot(session, which):
+    """That entry of the session at that address."""
+    return pointer(session + 8 * which)
+
+
+@stage("int64(int64, int64, int64, int64)", counted=True)
+def take_steps(session, d, nstep, solved):
+    """`_take` by a session, where there is no height field."""
+    config, address = read_config(slot(session, Slot.CONFIG)), slot(session, Slot.WORK)
+    return np.int64(_take(slot(session, Slot.MODEL), d, nstep, solved == 1, config, None, address))
+
+
+@stage("int64(int64, int64, int64, int64)", eager=False, counted=True)
+def take_steps_on_ground(session, d, nstep, solved):
+    """The same where there is one: compiled for those who have it."""
+    terrain, hulls, level = unpack_ground(slot(session, Slot.GROUND))
+    config, address = read_config(slot(session, Slot.CONFIG)), slot(session, Slot.WORK)
+    ground = (terrain, hulls, level.tolerance[0])
+    return np.int64(
+        _take(slot(session, Slot.MODEL), d, nstep, solved == 1, config, ground, address)
+    )
+
+
+@leaf
+def begin(session):
+    """Prepares the workspace for a call."""
+    _, step = unpack_step(slot(session, Slot.WORK))
+    watched = slot(session, Slot.PLUGINS) > 0 or mj.has_callbacks(slot(session, Slot.CALLBACKS))
+    step.counts[Count.WATCHED] = np.int64(watched)
+    step.counts[Count.DONE] = 0
+    fresh = words(session + 8 * Slot.FRESH, 1)
+    if fresh[0] == 1:
+        fresh[0] = 0
+        for k in range(step.ticks.shape[0]):
+            step.spent[k] += step.ticks[k]
+            step.ticks[k] = 0
+
+
+@kernel
+def run(session, d, nstep, solved):
+    """Takes up to nstep steps of the data at d, or none if d is 0; returns why it stopped.
+    solved: 1 if the first step is only to be finished."""
+    if caught(slot(session, Slot.FRAME), d) != 0:
+        return np.int64(Stop.ERROR)
+    begin(session)
+    stop = np.int64(Stop.EDITED)
+    if not are_edited(slot(session, Slot.SOURCE)):
+        stop = call(slot(session, Slot.STEPS), session, d, nstep, solved)
+    leave(slot(session, Slot.FRAME))
+    return stop

@@ -36,7 +36,7 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
-from stiction.simulate.time_stepping.workspace import Count, Record, Step
+from stiction.simulate.time_stepping.workspace import Count, Record, Seen, Step
 from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.seams import exclude_ghosts
@@ -114,23 +114,40 @@ def _compare(address, n, seen, at):
     return same
 
 
+@leaf
+def _equal(address, n, seen, at):
+    """Whether the n doubles there are, to the bit, those seen from `at` on."""
+    values = numbers(address, n)
+    k = 0
+    while k < n and values[k] == seen[at + k]:
+        k += 1
+    return k == n
+
+
 @kernel
 def note_output(m, d, step: Step):
-    """Notes what a step wrote, by which it is seen later whether it still stands there."""
-    nv = pointer(m + _NV)
+    """Notes whether a step moved anything, and what it wrote, by which it is seen later whether it
+    still stands there."""
+    nq, nv, na = pointer(m + _NQ), pointer(m + _NV), pointer(m + _NA)
+    rests = _equal(pointer(d + _QPOS), nq, step.seen, 0)
+    rests = rests and _equal(pointer(d + _QVEL), nv, step.seen, nq)
+    rests = rests and _equal(pointer(d + _ACT), na, step.seen, nq + nv)
+    step.counts[Count.RESTS] = np.int64(rests)
     at = step.seen.shape[0] - 2 * nv
     _compare(pointer(d + _QACC), nv, step.seen, at)
     _compare(pointer(d + _CONSTRAINT), nv, step.seen, at + nv)
 
 
 @kernel
-def inputs_are_same(m, d, step: Step):
-    """Whether the step begins with just what the last one began with, and what that one wrote
-    still stands there: then its answer is that one's. Notes what it begins with."""
-    nq, nv, seen = pointer(m + _NQ), pointer(m + _NV), step.seen
+def compare_with_last(m, d, step: Step):
+    """What the last step left for this one, a `Seen`: ALL if this one begins with just what that
+    one began with, and what that one wrote still stands there; INPUTS if the first is true alone;
+    else NOTHING. Notes what this one begins with."""
+    nq, nv, seen, counts = pointer(m + _NQ), pointer(m + _NV), step.seen, step.counts
     na, nu = pointer(m + _NA), pointer(m + _NU)
     bodies, mocap = 6 * pointer(m + _NBODY), pointer(m + _NMOCAP)
-    same = step.counts[Count.SEEN] == 1 and step.counts[Count.WATCHED] == 0
+    same = counts[Count.SEEN] != Seen.NOTHING and counts[Count.RESTS] == 1
+    same &= counts[Count.WATCHED] == 0
     at = 0
     same &= _compare(pointer(d + _QPOS), nq, seen, at)
     at += nq
@@ -148,9 +165,31 @@ def inputs_are_same(m, d, step: Step):
     at += 3 * mocap
     same &= _compare(pointer(d + _MQUAT), 4 * mocap, seen, at)
     at += 4 * mocap
-    same &= _compare(pointer(d + _QACC), nv, seen, at)
-    same &= _compare(pointer(d + _CONSTRAINT), nv, seen, at + nv)
-    return same
+    if not same:
+        return np.int64(Seen.NOTHING)
+    stands = counts[Count.SEEN] == Seen.ALL
+    stands &= _compare(pointer(d + _QACC), nv, seen, at)
+    stands &= _compare(pointer(d + _CONSTRAINT), nv, seen, at + nv)
+    return np.int64(Seen.ALL if stands else Seen.INPUTS)
+
+
+@kernel
+def recall_impulses(m, d, count, step: Step, f, v):
+    """Impulses and velocity of the last step, which began with what this one begins with and left
+    the velocity as it was; whether its blocks are this one's."""
+    key, record = step.key, step.record
+    if step.counts[Count.OLD] != count:
+        return False
+    for i in range(count):
+        for k in range(2):
+            if record[i, Record.FIRST + k] != key[i, k]:
+                return False
+        for r in range(ROWS):
+            f[i, r] = record[i, Record.FORCE + r]
+    qvel = numbers(pointer(d + _QVEL), v.shape[0])
+    for j in range(v.shape[0]):
+        v[j] = qvel[j]
+    return True
 
 
 @leaf

@@ -52,9 +52,22 @@ class Count(IntEnum):
     SAME = 12
     """1 if nothing had changed since the step before, whose answer was taken."""
     SEEN = 13
-    """1 if `seen` holds what the last step began with."""
+    """A `Seen`."""
     WATCHED = 14
     """1 if a callback or plugin may do what the state does not tell: every step is taken."""
+    RESTS = 15
+    """1 if the last step left positions and velocities as they were, with no overlap to take
+    back: the next one, if nothing else changes, is the same."""
+
+
+class Seen(IntEnum):
+    """What `Step.seen` holds of the last step."""
+
+    NOTHING = 0
+    ALL = 1
+    """What it began with, and what it wrote into the data at hand."""
+    INPUTS = 2
+    """What it began with; its data is another one, or was written to since."""
 
 
 class Figure(IntEnum):
@@ -137,7 +150,8 @@ class Step(NamedTuple):
     counts: Indices  # (Count,)
     figure: Array  # (Figure,)
     total: Array  # (Total,)
-    ticks: Indices  # (Stage,)
+    ticks: Indices  # (Stage,) of this call
+    spent: Indices  # (Stage,) of all calls before it
     key: Indices  # (cap, Key)
     place: Array  # (cap, Place)
     record: Array  # (cap, RECORDS) of the last step
@@ -174,6 +188,7 @@ class Workspace:
             np.zeros(len(Figure)),
             np.zeros(len(Total)),
             np.zeros(len(Stage), np.int64),
+            np.zeros(len(Stage), np.int64),
             np.zeros((cap, len(Key)), np.int64),
             np.zeros((cap, len(Place))),
             np.zeros((cap, RECORDS)),
@@ -200,12 +215,20 @@ class Workspace:
         larger.carry_over(self)
         return larger
 
+    def with_room(self, model: mujoco.MjModel, blocks: int) -> Workspace:
+        """Another one, for so many blocks or more, with the guess and the statistics."""
+        room = self.room if blocks <= self.room.blocks else self.room._replace(blocks=2 * blocks)
+        larger = Workspace(model, room)
+        larger.carry_over(self)
+        return larger
+
     def carry_over(self, other: Workspace) -> None:
         """Takes the guess and the statistics of a smaller workspace over."""
         old = int(other.step.counts[Count.OLD])
         self.step.counts[:] = other.step.counts
         self.step.total[:] = other.step.total
         self.step.ticks[:] = other.step.ticks
+        self.step.spent[:] = other.step.spent
         self.step.seen[:] = other.step.seen
         self.step.record[:old] = other.step.record[:old]
         self.step.restitution[:] = other.step.restitution

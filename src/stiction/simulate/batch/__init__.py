@@ -1,0 +1,1 @@
+"""Many simulations at once, on threads: `Batch` and `rollout`."""

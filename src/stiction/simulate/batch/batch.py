@@ -1,0 +1,127 @@
+"""`Batch`: many simulations of one model, with the interface of `mujoco.batch.Batch`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Unpack
+
+import mujoco
+import numpy as np
+from mujoco import batch as mujoco_batch
+from numpy.typing import ArrayLike, NDArray
+
+from stiction.bridge.validation import check_model
+from stiction.contact.models.model import ContactModel
+from stiction.errors import InvalidInput, StictionError
+from stiction.simulate.batch.core import Core
+from stiction.simulate.options import is_whole
+from stiction.simulate.settings import Options, check_settings
+from stiction.simulate.steppers import TimeStepping
+
+_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+
+
+class SimulationError(StictionError, mujoco_batch.SimulationError):  # type: ignore[misc]
+    """Some simulations of a call failed; the others ran to completion.
+
+    Those that failed have the state that they had before the call. `ids` lists them, and
+    `Batch.error(i)` tells why.
+    """
+
+    def __init__(self, ids: NDArray[np.int_], message: str, ncall: int) -> None:
+        self.ids, self.ncall = ids, ncall
+        shown = ", ".join(str(i) for i in ids[:5]) + (", ..." if len(ids) > 5 else "")
+        text = f"{len(ids)} of {ncall} simulations ({shown}); simulation {ids[0]}: {message}"
+        RuntimeError.__init__(self, text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _same_error, (self.ids, self.ncall, str(self))
+
+
+def _same_error(ids: NDArray[np.int_], ncall: int, text: str) -> SimulationError:
+    made = SimulationError(ids, "", ncall)
+    made.args = (text,)
+    return made
+
+
+class Batch(mujoco_batch.Batch):  # type: ignore[misc]
+    """`nsim` simulations of a copy of `model`, on `nthread` threads (0: all processors).
+
+    The interface is that of `mujoco.batch.Batch`, on which it is built: `bind`, `expand`,
+    `set_const`, `set_models`, `forward`, `reset`, `rollout`, `get_model`, `get_data`, `jac`, `ray`,
+    named views, `status` and `error` are its own, and MuJoCo's documentation of them holds. Steps
+    are stiction's, with the contact model and the options of `Simulator`, whose bits they have at
+    any number of threads; each simulation keeps the impulses that its next step begins with.
+
+    `forward` and `reset` evaluate as `mj_forward` does: accelerations and forces after them are
+    MuJoCo's, those after `step` are ours.
+
+    A batch serves one Python thread at a time.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        nsim: int,
+        nthread: int = 0,
+        contact: ContactModel | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        check_model(model)
+        settings = check_settings(contact, **options)
+        if not isinstance(settings.stepper, TimeStepping):
+            raise InvalidInput("stepper", f"is {settings.stepper!r}: a batch takes TimeStepping()")
+        for name, value, least in (("nsim", nsim, 1), ("nthread", nthread, 0)):
+            if not (is_whole(value) and value >= least):
+                raise InvalidInput(name, f"is {value!r}: a whole number, {least} or more")
+        own = copy.copy(model)
+        own.opt.enableflags &= ~_SLEEP  # our steps know no sleep
+        super().__init__(own, int(nsim), int(nthread))
+        self.model = model
+        self._b: Core = Core(self._b, own, settings, sorted(mujoco_batch.MODEL_FIELDS))
+        self.settings = settings
+
+    def __repr__(self) -> str:
+        return (
+            f"Batch(nv={self.model.nv}, nsim={self.nsim}, nthread={self.nthread}, "
+            f"contact={self.settings.contact!r})"
+        )
+
+    @property
+    def certificate(self) -> NDArray[np.float64]:
+        """(nsim,) the largest violation of any law in the steps of each simulation's last call;
+        not a number where it failed."""
+        return self._b.certificate
+
+    @property
+    def rung(self) -> NDArray[np.str_]:
+        """(nsim,) how those steps were answered: "warm start" where the last step's impulses were
+        enough of a start in all of them, else the way that was needed in addition; "failed"."""
+        return self._b.rung
+
+    def step(
+        self,
+        ids: ArrayLike | None = None,
+        nstep: int = 1,
+        stage: int = int(mujoco.mjtStage.mjSTAGE_NONE),
+    ) -> None:
+        """Takes `nstep` steps of each simulation.
+
+        ids: the simulations, sorted, or a mask (nsim,), or None for all.
+        stage: `mjtStage` to which the new state is evaluated. By default derived fields describe
+        the state before the last step, as after `mj_step`. mjSTAGE_POS brings kinematics and the
+        sensors that depend on positions up to date, mjSTAGE_VEL velocities as well; contacts and
+        forces remain those of the step. mjSTAGE_ACC calls `mj_forward`, whose forces are MuJoCo's.
+
+        Simulations that fail keep the state that they had, and do not stop the others:
+        `SimulationError` lists them afterwards.
+        """
+        if not (is_whole(nstep) and nstep >= 1):
+            raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
+        super().step(ids, int(nstep), stage)
+
+    def _check(self, ids: NDArray[np.int32] | None, nfail: int) -> None:
+        if nfail:
+            called = np.arange(self.nsim) if ids is None else ids
+            failed = called[self.status[called] != 0]
+            raise SimulationError(failed, self.error(int(failed[0])), len(called))

@@ -1,0 +1,361 @@
+"""`TimeEngine`: takes steps of `TimeStepping`.
+
+A call runs compiled steps (`loop.py`) until they are done or one cannot be taken. `Baraff`'s are
+solved by a kernel of its own in between (`driven.py`). A step whose certificate the compiled
+solver did not pass is handed to the contact model's own ladder of solvers (`fallback.py`), with the
+same problem as arrays, and finished with what that finds.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from time import perf_counter
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+from stiction.bridge import validation
+from stiction.bridge.guard import Guard
+from stiction.bridge.gyroscopic import standalone
+from stiction.bridge.library import CALLBACKS
+from stiction.bridge.names import joint_of_dof
+from stiction.bridge.own_model import OwnModel
+from stiction.bridge.rows import DEEP
+from stiction.contact.certificate.certificate import Certificate
+from stiction.contact.certificate.laws import Law, Table
+from stiction.contact.models.description import Kind, StepSolver
+from stiction.contact.problem.arrays import Array
+from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
+from stiction.errors import InvalidInput, StictionError
+from stiction.kernels.clock import ticks_per_second
+from stiction.kernels.stage import prepare
+from stiction.simulate.event_driven.distances import PRECISE
+from stiction.simulate.report import FRICTIONLESS, WARM, Facts, Report, Statistics, summarize
+from stiction.simulate.settings import Settings
+from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.driven import drive
+from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
+from stiction.simulate.time_stepping.loop import Slot, run, take_steps, take_steps_on_ground
+from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
+from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
+from stiction.terrain.meetings import Ground
+from stiction.tolerances import RESIDUAL
+
+SLACK = 1e-8
+"""Gap or overlap that counts as touching, over the size of what moves: below it lies what rounding
+and the collision routines leave."""
+
+LEVEL = 1e-7
+"""Difference of two gaps to a height field that counts as zero, over the size of what moves."""
+
+SHALLOW = 0.05
+"""Overlap that one step pushes out whole, over the size of what moves."""
+
+CHUNK = 0.05
+"""Time that compiled steps take before they look for signals, such as Ctrl-C [s]."""
+
+GROWTH = 8
+"""Most that the next chunk has more steps than the last: its own may take longer."""
+
+
+class Guess(NamedTuple):
+    """What a step begins with beside its state."""
+
+    record: Array  # (blocks, RECORDS) of the last step
+    seen: Array | None  # `Step.seen`, where that one moved nothing
+
+
+class TimeEngine:
+    """Steps a model in time; one thread at a time. The model is never written to."""
+
+    def __init__(self, model: mujoco.MjModel, settings: Settings) -> None:
+        self.settings = settings
+        self.stale = False
+        """Whether the model is to be copied anew before the next compiled step."""
+        self.own = OwnModel(model)
+        self.work = Workspace(model)
+        self.guard = Guard()
+        self.compiled = settings.compiled
+        self._restitution = check_restitution(model, settings.restitution)
+        if settings.delassus == "assembly":
+            validation.check_still_surfaces(model, "delassus='assembly'")
+        self.fallback = Fallback(settings)
+        self._driven = self.compiled is not None and self.compiled.solver is StepSolver.DRIVING
+        self._chunk, self._elapsed = 1, 0.0
+        self._rungs: Counter[str] = Counter()
+        self._last: weakref.ref[Report] | None = None
+        prepare()
+        self.session = np.zeros(len(Slot), np.int64)
+        """Addresses that compiled steps are taken with (`Slot`)."""
+        self._address = int(self.session.ctypes.data)
+        self.session[Slot.FRAME] = self.guard.frame
+        self.session[Slot.CALLBACKS] = CALLBACKS
+        self.session[Slot.PLUGINS] = model.nplugin
+        self.adapt()
+        # No step: what is not compiled yet is, here and not in the first step's time.
+        run(self._address, 0, 0, 0)
+        if self._driven:
+            drive(False, RESIDUAL, self.work.address)
+
+    def refresh(self) -> None:
+        """Copies the model anew."""
+        self._keep_last()
+        self.stale = False
+        self.own.refresh()
+        self.adapt()
+
+    def _follow(self) -> None:
+        """Takes over what was changed in the model."""
+        self._keep_last()
+        if self.own.follow():
+            self.adapt()
+
+    def adapt(self) -> None:
+        """Adapts to the engine's own model as it is now."""
+        own, session = self.own, self.session
+        self.ground = Ground(own.model, LEVEL * own.size)
+        session[Slot.GROUND] = self.ground.address
+        stage = take_steps_on_ground if self.ground.address else take_steps
+        session[Slot.STEPS] = stage.address
+        if self.ground.features is not None:
+            own.model.opt.ccd_tolerance = min(own.model.opt.ccd_tolerance, PRECISE)
+        self.config = self._configured()
+        session[Slot.MODEL], session[Slot.SOURCE] = own.address, own.fields.address
+        if not np.array_equal(standalone(own.model), self.work.step.free):
+            self.work = self.work.with_room(own.model, self.work.room.blocks)
+        session[Slot.WORK] = self.work.address
+        self.work.step.restitution[:] = self._restitution
+        self.work.step.counts[Count.SEEN] = 0
+
+    @property
+    def config(self) -> Config:
+        """How steps are taken."""
+        return self._config
+
+    @config.setter
+    def config(self, config: Config) -> None:
+        self._config = config
+        self._config_array = config.as_array()
+        self.session[Slot.CONFIG] = self._config_array.ctypes.data
+
+    def _configured(self) -> Config:
+        settings, own, compiled = self.settings, self.own, self.compiled
+        opt, size, pushed_out = own.model.opt, own.size, getattr(settings.stepper, "push_out", True)
+        in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
+        near = SLACK * size
+        if settings.contact.acts_nearby:
+            # A foot that stands leaves the ground a little in each step, since its path is curved.
+            # What would fall back in a step touches.
+            near = max(near, 0.5 * float(np.linalg.norm(opt.gravity)) * opt.timestep**2)
+        budget = settings.budget
+        return Config(
+            np.int64(compiled.law if compiled is not None and in_loop else -1),
+            np.int64(0 if compiled is None else compiled.facets),
+            settings.equality == "rigid",
+            own.has_derivatives,
+            own.has_adhesion,
+            bool(own.model.nsensor) and not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR,
+            bool(opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY),
+            settings.warm_start,
+            settings.contact.sustained.viscosity,
+            RESIDUAL,
+            SLACK * size,
+            near,
+            settings.contact.sustained.kind is Kind.HOLD,
+            SLACK * size if pushed_out else np.inf,
+            SHALLOW * size,
+            DEEP if pushed_out else np.inf,
+            np.int64(len(ATTEMPTS)),
+            np.int64(0 if budget is None else max(1, budget * ticks_per_second())),
+            bounce_speed(opt) if self._restitution.any() else np.inf,
+        )
+
+    def step(self, data: mujoco.MjData, nstep: int) -> Report:
+        """Takes steps, the user's control before each; the last one's report."""
+        if mujoco.get_mjcb_control() is None:
+            return self._take(data, nstep)
+        for _ in range(nstep):
+            self._control(data)
+            report = self._take(data, 1)
+        return report
+
+    def _control(self, data: mujoco.MjData) -> None:
+        """Lets the user's control callback see the state, as `mj_step` does."""
+        mujoco.mj_fwdPosition(self.own.source, data)
+        mujoco.mj_fwdVelocity(self.own.source, data)
+        mujoco.get_mjcb_control()(self.own.source, data)
+
+    def _take(self, data: mujoco.MjData, nstep: int) -> Report:
+        self._keep_last()
+        left, solved, answer, spent = nstep, 0, COMPILED, 0.0
+        self.session[Slot.FRESH] = 1
+        address = data._address
+        while True:
+            if self.stale:
+                self.refresh()
+            began = perf_counter()
+            wanted = left if left < self._chunk else self._chunk
+            stop = self.guard.call(data, run, self._address, address, wanted, solved)
+            now = perf_counter() - began
+            spent += now
+            taken = int(self.work.step.counts[Count.DONE])
+            if taken:
+                fit = int(taken * CHUNK / max(now, 1e-9))
+                self._chunk = max(1, min(fit, GROWTH * self._chunk))
+                if answer.rung:
+                    self._rungs[answer.rung] += 1
+                left -= taken
+                if left == 0:
+                    self._elapsed += spent
+                    return self._report(data, answer if taken == 1 else COMPILED, spent)
+                answer, solved = COMPILED, 0
+            if stop != Stop.DONE:
+                began = perf_counter()
+                found = self.resolve(Stop(stop), data)
+                spent += perf_counter() - began if self._driven else 0.0
+                if found is not None:
+                    answer, solved = found, 1
+
+    def resolve(self, stop: Stop, data: mujoco.MjData) -> Answer | None:
+        """Removes what stopped the steps, or raises it. The answer, if there is one to finish the
+        step at hand with."""
+        if stop == Stop.UNSOLVED:
+            if self._driven and drive(self.settings.warm_start, RESIDUAL, self.work.address):
+                return COMPILED
+            return self.fallback.answer(self.own.model, data, self.work)
+        if stop == Stop.EDITED:
+            self._follow()
+        elif stop == Stop.ROOM:
+            self.work = self.work.grown(self.own.model)
+            self.session[Slot.WORK] = self.work.address
+        else:
+            if stop == Stop.ERROR:
+                self.guard.recover(data)
+            raise self._explain(stop, data)
+        return None
+
+    def _explain(self, stop: Stop, data: mujoco.MjData) -> StictionError:
+        """The error that says why a step could not be taken."""
+        model = self.own.model
+        if stop == Stop.NOT_FINITE:
+            return validation.not_finite(model, data)
+        if stop == Stop.DIVERGED:
+            return validation.diverged(model, data, self.work.newton.v)
+        if stop == Stop.ERROR:
+            said = " ".join(self.guard.message.split())
+            return StictionError(
+                f"MuJoCo gave up at t = {data.time:g} s ({said}); the step was not taken"
+            )
+        if stop == Stop.ARENA:
+            return StictionError(
+                f"MuJoCo's arena of {data.narena} bytes is full at t = {data.time:g} s, so that "
+                "contacts would be missing; give the model more: <size memory='...'/>. The step "
+                "was not taken"
+            )
+        dof = int(self.work.step.counts[Count.DOF])
+        return InvalidInput(
+            "mass",
+            f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "
+            "or an actuator whose force grows with speed; the step was not taken",
+        )
+
+    def _report(self, data: mujoco.MjData, answer: Answer, elapsed: float) -> Report:
+        report = Report(self.own.source, data.time, lambda: self._gather(answer, elapsed))
+        self._last = weakref.ref(report)
+        return report
+
+    def _keep_last(self) -> None:
+        """Lets the last report take what it needs, if somebody still has it."""
+        if self._last is not None:
+            report = self._last()
+            if report is not None:
+                report.keep()
+            self._last = None
+
+    def _gather(self, answer: Answer, elapsed: float) -> Facts:
+        """What the workspace holds of the last step."""
+        step, solution = self.work.step, answer.solution
+        own = () if self.compiled is None else (str(self.compiled.solver),)
+        verdict: Certificate | tuple[Law, Table]
+        if solution is not None:
+            rungs, verdict = (*own, *solution.rungs), solution.certificate
+        else:
+            assert self.compiled is not None, "other answers come as solutions"
+            cold = step.counts[Count.ATTEMPTS] > 0
+            rungs = (WARM, *own, *answer.climbed) if cold else (WARM,)
+            law = Law.FRICTIONLESS if answer.flag == FRICTIONLESS else self.compiled.law
+            verdict = (law, copy_table(self.work))
+        return Facts(
+            int(step.counts[Count.ITERATIONS]),
+            (*rungs, answer.flag) if answer.flag else rungs,
+            step.figure.copy(),
+            verdict,
+            elapsed,
+            step.ticks.copy(),
+            self.own.model.opt.timestep,
+            step.record[: step.counts[Count.BLOCKS]].copy(),
+        )
+
+    @property
+    def statistics(self) -> Statistics:
+        """Figures over all steps since the last reset."""
+        solver = None if self.compiled is None else str(self.compiled.solver)
+        step = self.work.step
+        return summarize(step.total, self._rungs, solver, self._elapsed, step.spent + step.ticks)
+
+    def reset_statistics(self) -> None:
+        """Starts the statistics anew."""
+        self._keep_last()
+        step = self.work.step
+        step.total[:] = 0.0
+        step.spent[:], step.ticks[:] = 0, 0
+        self._elapsed = 0.0
+        self._rungs.clear()
+
+    @property
+    def memory(self) -> Guess:
+        """What the next step is begun with."""
+        step = self.work.step
+        rests = step.counts[Count.SEEN] != Seen.NOTHING and step.counts[Count.RESTS] == 1
+        record = step.record[: int(step.counts[Count.OLD])].copy()
+        return Guess(record, step.seen.copy() if rests else None)
+
+    @memory.setter
+    def memory(self, guess: Guess) -> None:
+        self._keep_last()
+        count = len(guess.record)
+        if count > self.work.room.blocks:
+            self.make_room(count)
+        step = self.work.step
+        step.record[:count] = guess.record
+        step.counts[Count.OLD], step.counts[Count.SEEN] = count, Seen.NOTHING
+        if guess.seen is not None:
+            step.seen[:] = guess.seen
+            step.counts[Count.SEEN], step.counts[Count.RESTS] = Seen.INPUTS, 1
+
+    def begin_from(self, other: Workspace) -> None:
+        """Takes over the impulses that another engine of the model would begin with."""
+        self._keep_last()
+        if self.work.room != other.room:
+            self.work = Workspace(self.own.model, other.room)
+            self.session[Slot.WORK] = self.work.address
+        self.work.carry_over(other)
+        self.overwritten()
+
+    def make_room(self, blocks: int) -> None:
+        """Takes a workspace for so many blocks."""
+        self.work = self.work.with_room(self.own.model, blocks)
+        self.session[Slot.WORK] = self.work.address
+
+    def overwritten(self) -> None:
+        """Notes that what the last step left in the data may stand there no more."""
+        counts = self.work.step.counts
+        counts[Count.SEEN] = min(2 * counts[Count.SEEN], Seen.INPUTS)
+
+    def forget(self) -> None:
+        """Drops the last step's impulses, so that the next step starts from none."""
+        self._keep_last()
+        self.work.step.counts[Count.OLD] = 0
+        self.work.step.counts[Count.SEEN] = 0
