@@ -275,7 +275,7 @@ def read_at(
     frame, m, d, config: Config, ground, address, ref: Reference, s: Scratch, out: Reading
 ):  # fmt: skip
     """Reads the step's problem at the state as it is; why it stopped."""
-    if caught(frame) != 0:
+    if caught(frame, d) != 0:
         return Stop.ERROR
     return _evaluate(m, d, config, ground, address, Level.POSITION, ref, s, out)
 
