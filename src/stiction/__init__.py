@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stiction.simulate import Statistics as Statistics
     from stiction.simulate import StepDerivatives as StepDerivatives
     from stiction.simulate import TimeStepping as TimeStepping
+    from stiction.simulate import rollout as rollout
     from stiction.simulate import step as step
     from stiction.status import Status as Status
 
@@ -73,6 +74,7 @@ _HOMES = {
         "Statistics",
         "StepDerivatives",
         "TimeStepping",
+        "rollout",
         "step",
     ),
     "stiction.status": ("Status",),

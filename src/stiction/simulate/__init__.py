@@ -1,6 +1,7 @@
 """Steppers: MuJoCo's kinematics and collisions, our contact, and the state after the step."""
 
 from stiction.simulate.batch.batch import Batch, SimulationError
+from stiction.simulate.batch.rollout import Rollout, rollout
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 from stiction.simulate.event_driven.engine import EventDriven
 from stiction.simulate.report import Contact, Report, Statistics
@@ -12,12 +13,14 @@ __all__ = [
     "Contact",
     "EventDriven",
     "Report",
+    "Rollout",
     "SimulationError",
     "Simulator",
     "State",
     "Statistics",
     "StepDerivatives",
     "TimeStepping",
+    "rollout",
     "step",
 ]
 

@@ -7,10 +7,9 @@ What they compare a batch with is a loop of `mj_step` over one MjData per simula
 
 import types
 import unittest
-import weakref
 
-import mujoco
 import pytest
+from our_steps import Steps
 
 import stiction
 
@@ -29,30 +28,6 @@ OTHER = {
 def names():
     found = unittest.defaultTestLoader.getTestCaseNames(theirs.BatchTest)
     return [name for name in found if not name.startswith(tuple(OTHER))]
-
-
-class Steps:
-    """`mujoco` with steps of ours."""
-
-    def __init__(self):
-        self._simulators = weakref.WeakKeyDictionary()
-
-    def __getattr__(self, name):
-        return getattr(mujoco, name)
-
-    def mj_step(self, model, data):
-        simulator = self._simulators.get(data)
-        if simulator is None or simulator.model is not model:
-            simulator = self._simulators[data] = stiction.Simulator(model)
-        simulator.step(data)
-
-    def mj_resetData(self, model, data):
-        self._simulators.pop(data, None)
-        mujoco.mj_resetData(model, data)
-
-    def mj_resetDataKeyframe(self, model, data, key):
-        self._simulators.pop(data, None)
-        mujoco.mj_resetDataKeyframe(model, data, key)
 
 
 def make_batch(model, nsim, nthread=0, persistent=False):

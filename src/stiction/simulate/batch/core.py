@@ -188,10 +188,12 @@ class Core:
         """Takes steps with controls before each, and records after each; how many failed."""
         count = self._inner.nsim if ids is None else len(ids)
         for name, spec, rows in records:
-            self._check_rows(rows, (count, nstep), *self._recorded(name, spec))
+            self._check_rows("record", rows, (count, nstep), *self._recorded(name, spec))
+            if not rows.flags.writeable:
+                raise InvalidInput("record", "is an array that cannot be written to")
         if control is not None:
             width = mujoco.mj_stateSize(self._model, control_spec)
-            self._check_rows(control, (count, nstep), (width,), np.dtype(np.float64))
+            self._check_rows("control", control, (count, nstep), (width,), np.dtype(np.float64))
         return self._run(ids, nstep, 0, control, control_spec, records)
 
     def _run(
@@ -243,15 +245,19 @@ class Core:
 
     @staticmethod
     def _check_rows(
-        rows: NDArray[Any], calls: tuple[int, int], shape: tuple[int, ...], dtype: np.dtype[Any]
+        what: str,
+        rows: NDArray[Any],
+        calls: tuple[int, int],
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
     ) -> None:
-        """Raises InvalidInput unless kernels may read and write rows of that shape there."""
+        """Raises InvalidInput unless kernels find rows of that shape there."""
         if not isinstance(rows, np.ndarray):
-            raise InvalidInput("record", f"is a {type(rows).__name__}, not an array")
-        if rows.dtype != dtype or not rows.flags.c_contiguous or not rows.flags.writeable:
-            raise InvalidInput("record", f"must be a writable C-contiguous array of {dtype}")
+            raise InvalidInput(what, f"is a {type(rows).__name__}, not an array")
+        if rows.dtype != dtype or not rows.flags.c_contiguous:
+            raise InvalidInput(what, f"must be a C-contiguous array of {dtype}")
         if rows.shape != (*calls, *shape):
-            raise InvalidInput("record", f"must have shape {(*calls, *shape)}", rows.shape)
+            raise InvalidInput(what, f"must have shape {(*calls, *shape)}", rows.shape)
 
     def _trace(self, name: str | None, spec: int, rows: NDArray[Any]) -> tuple[int, int, int, int]:
         """A line of `Job.TRACES`."""
