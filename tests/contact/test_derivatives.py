@@ -218,3 +218,45 @@ def test_a_solution_without_its_problem_or_without_a_law_says_so():
         slopes.jvp(friction=np.ones(3))
     with pytest.raises(InvalidInput, match="velocity"):
         slopes.vjp(velocity=np.ones(3))
+
+
+@pytest.mark.parametrize("free", [-1.0, -0.1, 0.0, 0.1, 1.0])
+@pytest.mark.parametrize("smoothing", [1e-6, 1e-2])
+def test_smoothed_contact_of_one_mass_follows_the_central_path(free, smoothing):
+    problem = ContactProblem(
+        mass=[[2.0]], velocity=[free], force=[0.0], dt=0.01, normal=[[1.0]], bound=[-0.3]
+    )
+    found = Frictionless().solve(problem).derivatives(smoothing).matrix("velocity")[0, 0]
+    # y - x = (v_free - b) / scale and x y = smoothing: y grows with v_free by y / (x + y)
+    ahead = (free + 0.3) / problem.scales.contact[0] if free else np.inf
+    if np.isfinite(ahead):
+        root = np.sqrt(0.25 * ahead**2 + smoothing)
+        assert found == pytest.approx((root + 0.5 * ahead) / (2.0 * root))
+
+
+@pytest.mark.parametrize("model", [Coulomb(), Frictionless(), NoSlip(), Viscous()], ids=repr)
+def test_a_little_smoothing_changes_little(model):
+    rng = np.random.default_rng(11)
+    given, solution = draw(model, rng, tied=isinstance(model, Coulomb))
+    for name in ("velocity", "bound", "normal"):
+        exact = solution.derivatives().matrix(name)
+        smooth = solution.derivatives(smoothing=1e-14).matrix(name)
+        assert_allclose(smooth, exact, atol=1e-4 * max(1.0, np.abs(exact).max()))
+    slopes = solution.derivatives(smoothing=1e-2)
+    change = random_change(rng, given, ["velocity", "normal", "friction", "bound"])
+    cotangent = rng.normal(size=9)
+    there = cotangent @ slopes.jvp(**change).velocity
+    gradient = slopes.vjp(velocity=cotangent)
+    back = sum(np.vdot(gradient[name], value) for name, value in change.items())
+    assert there == pytest.approx(back)
+
+
+def test_smoothed_a_contact_ahead_is_felt():
+    given = box_on_ground((0.5, 0, -0.1, 0, 0, 0))
+    given["bound"] = np.full(4, -0.5)  # it does not reach the ground within the step
+    solution = Coulomb().solve(ContactProblem(**given))
+    assert not solution.active.any()
+    for smoothing, felt in ((0.0, False), (1e-2, True)):
+        slopes = solution.derivatives(smoothing)
+        assert (np.abs(slopes.matrix("bound")[2]).max() > 1e-3) == felt
+        assert (np.abs(slopes.matrix("friction")[0]).max() > 1e-6) == felt

@@ -266,6 +266,20 @@ def test_parameters_move_the_step_as_edits_of_the_model_do():
             assert_allclose(have, want, atol=1e-5 * max(1.0, np.abs(want).max()))
 
 
+def test_smoothed_a_floor_ahead_is_felt_the_more_the_nearer_it_is():
+    model, data = load(BALL.format(dim=3, cone="elliptic").replace("ellipsoid", "sphere"))
+    sim, felt = stiction.Simulator(model), []
+    data.qvel[2] = -0.1
+    for height in (0.102, 0.1015, 0.101):
+        data.qpos[2] = height
+        found = sim.derivatives(data)
+        assert found.A[8, 2] == pytest.approx(0.0, abs=1e-9)
+        smooth = found.smoothed(1e-3)
+        felt.append(-smooth.A[8, 2] * model.opt.timestep)
+        assert_allclose(found.smoothed(1e-14).A, found.A, atol=1e-5)
+    assert 0.0 < felt[0] < felt[1] < felt[2] < 1.0
+
+
 def test_sensors_have_derivatives_on_request():
     model, data = load("""
 <mujoco><worldbody><body name="arm"><joint name="j" axis="0 1 0"/>

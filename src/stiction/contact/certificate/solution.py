@@ -57,8 +57,12 @@ class ContactSolution:
         """(nc,) whether a contact presses."""
         return self.modes != Mode.SEPARATE
 
-    def derivatives(self) -> ContactDerivatives:
+    def derivatives(self, smoothing: float = 0.0) -> ContactDerivatives:
         """How velocity and impulses change with the problem, at the modes of this solution.
+
+        smoothing: contacts change their mode gradually, as where an interior point stops at this
+        product of normal impulse and parting speed, both over the problem's scales; 1e-3, say
+        (`contact/derivatives/modes.py`).
 
         Raises InvalidInput where the solve did not succeed, or the law has no derivatives here.
         """
@@ -67,7 +71,7 @@ class ContactSolution:
         if self.status is not Status.SOLVED:
             raise InvalidInput("solution", f"has the status {self.status.name}: not solved")
         answer = Answer(self.velocity, self.normal, self.tangent, self.joint, self.box)
-        return ContactDerivatives(self.problem, self.law, self.facets or 0, answer)
+        return ContactDerivatives(self.problem, self.law, self.facets or 0, answer, smoothing)
 
     def restricted(self, island: Island) -> ContactSolution:
         """The part of the solution that belongs to one island, as a warm start for it."""

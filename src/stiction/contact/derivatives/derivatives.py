@@ -59,7 +59,16 @@ class ContactDerivatives:
     problem: ContactProblem
     behaviour: Behaviour
 
-    def __init__(self, problem: ContactProblem, law: str, facets: int, answer: Answer) -> None:
+    def __init__(
+        self,
+        problem: ContactProblem,
+        law: str,
+        facets: int,
+        answer: Answer,
+        smoothing: float = 0.0,
+    ) -> None:
+        if not 0.0 <= smoothing < 1.0:
+            raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
         if law not in LAWS:
             reason = f"the law is {law!r}: derivatives are known for {', '.join(LAWS)}"
             raise InvalidInput("solution", reason)
@@ -69,7 +78,7 @@ class ContactDerivatives:
         self._speed = speed = problem.contact_velocity(answer.velocity)
         self.behaviour = way = read(
             law, facets, arrays.friction, dt * arrays.viscosity, arrays.bound, boxes, speed,
-            answer, problem.scales,
+            answer, problem.scales, smoothing,
         )  # fmt: skip
         self._rows, inertia = _rows(problem)
         self._turned = np.einsum("iab,ibj->iaj", way.turn, self._rows.tangent)
@@ -85,7 +94,9 @@ class ContactDerivatives:
         held = along = _stack(self._rows, self._turned, *chosen)
         if way.slope.any() or way.box_slope.any():
             along = _stack(self._rows._replace(normal=follow), self._turned, *chosen)
-        self._system = ModeSystem(inertia, held, along)
+        none = np.zeros(problem.nj), np.zeros(way.box.sum())
+        soft = np.concatenate([way.soft_normal[way.normal], way.soft_tangent[way.tangent], *none])
+        self._system = ModeSystem(inertia, held, along, soft)
 
     def __repr__(self) -> str:
         return f"ContactDerivatives({self.problem!r}, margin={self.margin:.3g})"
@@ -221,7 +232,7 @@ class ContactDerivatives:
         speed = np.einsum("iab,ibk->iak", way.turn, d.tangent)
         own = np.einsum("iab,ib->ia", way.turn, self._speed.tangent)  # slip along turned tangents
         push_t = -way.curve[..., None] * speed
-        push_t += (way.direction * a.normal[:, None])[..., None] * d.friction[:, None]
+        push_t += (way.direction * way.load[:, None])[..., None] * d.friction[:, None]
         push_t -= np.where(way.drag[:, None, None], own[..., None] * d.drag[:, None], 0.0)
         normal = a.normal[self._parent] if len(a.normal) else np.zeros(len(a.box))
         tied = way.box_slope != 0.0
@@ -283,7 +294,7 @@ class ContactDerivatives:
             np.einsum("iab,iak->ibk", way.turn, speed_t),
             speed_j,
             speed_b,
-            np.einsum("ia,iak->ik", way.direction * a.normal[:, None], push_t),
+            np.einsum("ia,iak->ik", way.direction * way.load[:, None], push_t),
             -np.einsum("ia,iak->ik", own * way.drag[:, None], push_t),
             way.box_sign[:, None] * push_b,
             (way.box_sign * (way.box_slope != 0.0) * loads)[:, None] * push_b,

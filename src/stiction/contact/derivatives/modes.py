@@ -19,6 +19,17 @@ an impulse that follows from the velocity and from the normal impulse of its con
 Tangents are turned into these directions first (`turn`), so that slopes and curves are numbers of
 single rows. At a border of two modes the rows are read as follows: a contact without impulse
 separates, and one that is pressed and does not move (by more than an answer may be off) sticks.
+
+Smoothed, contacts change from one mode to the other gradually. With x the normal impulse and y the
+parting speed, in the units of the problem's scales, an interior point that is stopped early has
+x y = smoothing instead of 0; each contact is moved there, x and y by the same amount,
+
+    x' - y' = x - y,  x' y' = smoothing,      row . dv = -(y' / x') df
+
+so that all normals are held, softly, and a contact ahead pushes a little. For a single contact that
+is the central path itself, for several that touch each other what is near it. Friction is that of a
+slip of at least sqrt(smoothing), mu x' s / sqrt(s's + smoothing) on the circular cone. Box rows,
+joints and polygons' corners are not smoothed.
 """
 
 from __future__ import annotations
@@ -48,6 +59,9 @@ class Behaviour(NamedTuple):
         Array  # (nc, 2) friction impulse per mu f_n along the turned tangents, where it slides
     )
     drag: Flags  # (nc,) viscous
+    load: Array  # (nc,) normal impulse that friction grows with [N s]
+    soft_normal: Array  # (nc,) speed that a held row gives way by, per impulse; 0 unless smoothed
+    soft_tangent: Array  # (nc, 2)
     box: Flags  # (nb,) held
     box_slope: Array  # (nb,) impulse per normal impulse of its contact
     box_sign: Array  # (nb,) impulse over its limit, where it moves
@@ -74,16 +88,31 @@ def read(
     speed: RowVelocity,
     answer: Answer,
     scales: Scales,
+    smoothing: float,
 ) -> Behaviour:
     """The behaviour of all rows at an answer.
 
     drag (nc,): h mu_v; box: limit, contact and ratio of each row; speed: along all rows.
     """
     nc = len(friction)
+    soft, soft_tangent = np.zeros(nc), np.zeros((nc, 2))
+    blur = np.sqrt(smoothing) * scales.contact
     press = _over(answer.normal * scales.inverse_normal, scales.contact)
     part = _over(speed.normal - bound, scales.contact)
     pressed = (answer.normal > 0.0) & (press >= part)
     margin = np.abs(press - part)
+    load = answer.normal
+    if smoothing > 0.0:
+        root = np.sqrt(0.25 * (press - part) ** 2 + smoothing)
+        high, low = root + 0.5 * (press - part), root - 0.5 * (press - part)
+        # The smaller of the two by the product: their difference would lose digits.
+        high, low = (
+            np.where(press > part, high, smoothing / low),
+            np.where(press > part, smoothing / high, low),
+        )
+        soft = low / high * scales.inverse_normal
+        load = _over(high * scales.contact, scales.inverse_normal)
+        pressed = scales.inverse_normal > 0.0
     turn = np.tile(np.eye(2), (nc, 1, 1))
     held = np.zeros((nc, 2), np.bool_)
     slope, curve, direction = np.zeros((nc, 2)), np.zeros((nc, 2)), np.zeros((nc, 2))
@@ -100,16 +129,23 @@ def read(
         slip = np.hypot(*speed.tangent.T)
         slips = _over(slip, scales.contact)
         slides = rough & (slips > RESIDUAL) & (slips > room)
-        held[rough & ~slides] = True
+        sticks = rough & ~slides
+        if smoothing > 0.0:  # what separates rubs a little, too
+            sticks &= (answer.normal > 0.0) & (slips <= RESIDUAL)
+            slides = rough & ~sticks
+            soft_tangent[sticks] = _over(blur[sticks], (friction * load)[sticks])[:, None]
+        held[sticks] = True
         margin = np.where(rough, np.minimum(margin, np.abs(slips - room)), margin)
         for i in np.flatnonzero(slides):
             if facets:
                 turn[i], direction[i], held[i, 1] = _polygon(answer.tangent[i], facets)
             else:
-                t = speed.tangent[i] / slip[i]
-                turn[i] = [t, [-t[1], t[0]]]
-                direction[i, 0] = -1.0
-                curve[i, 1] = friction[i] * answer.normal[i] / slip[i]
+                size = np.hypot(slip[i], blur[i])
+                t = speed.tangent[i] / max(slip[i], np.finfo(float).tiny)
+                turn[i] = [t, [-t[1], t[0]]] if slip[i] > 0.0 else np.eye(2)
+                direction[i, 0] = -slip[i] / size
+                curve[i] = friction[i] * load[i] / size
+                curve[i, 0] *= (blur[i] / size) ** 2
             slope[i] = friction[i] * direction[i]
     return Behaviour(
         pressed,
@@ -119,6 +155,9 @@ def read(
         curve,
         direction,
         viscous,
+        load,
+        soft,
+        soft_tangent,
         *_read_boxes(law, box, speed.box, answer, pressed, scales, margin),
     )
 

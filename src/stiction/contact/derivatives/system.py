@@ -10,6 +10,8 @@ A = L L', rows divided by L and by their length, and E = U D V' with what exceed
     L'dv    = L^-1 r + (G L^-T)' df      df: the least impulses that do it
 
 Where the velocity is unique dv does not depend on which impulses are taken.
+
+Held rows may give way, E dv + C df = e: then E L^-T stands for V', and (E A^-1 G' + C)^+ gives df.
 """
 
 from __future__ import annotations
@@ -24,17 +26,30 @@ DEPENDENT = 1e-7
 """Singular value of unit rows, over the largest, below which a direction is not held: contacts that
 are one and the same differ by what collision detection rounds."""
 
+SINGULAR = 1e-13
+"""The same of a matrix of rows that give way: what rounding leaves."""
+
 
 class ModeSystem:
     """The factored system; see the module's head."""
 
-    def __init__(self, inertia: Array, held: Array, along: Array) -> None:
-        """inertia A (nv, nv); held E and along G (m, nv), the same array where they are one."""
+    def __init__(
+        self, inertia: Array, held: Array, along: Array, soft: Array | None = None
+    ) -> None:
+        """inertia A (nv, nv); held E and along G (m, nv), the same array where they are one; soft
+        (m,): the diagonal of C, or none."""
         self._lower = cholesky(inertia, lower=True, check_finite=False)
         rows = self._divide(held.T).T
         self._length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         self._length[self._length == 0.0] = 1.0
         self._along = self._divide(along.T).T / self._length[:, None]
+        if soft is not None and soft.any():
+            self._basis, self._target = rows / self._length[:, None], np.eye(len(rows))
+            gives = self._basis @ self._along.T + np.diag(soft / self._length**2)
+            # Of its own size each row: one that gives way easily would drown the others.
+            size = np.maximum(np.abs(gives).max(axis=1, initial=0.0), np.finfo(float).tiny)
+            self._impulse = np.linalg.pinv(gives / size[:, None], rcond=SINGULAR) / size
+            return
         left, value, right = np.linalg.svd(rows / self._length[:, None], full_matrices=False)
         kept = value > DEPENDENT * value.max(initial=0.0)
         self._basis = right[kept]  # V' (k, nv)
@@ -67,6 +82,8 @@ class ModeSystem:
 
     def spans(self, rows: Array) -> NDArray[np.bool_]:
         """(n,) which of the rows (n, nv) depend on held ones."""
+        if len(self._target) == len(self._length):
+            return np.zeros(len(rows), np.bool_)
         divided = self._divide(rows.T).T
         rest = divided - (divided @ self._basis.T) @ self._basis
         size, left = (np.sqrt(np.einsum("ij,ij->i", x, x)) for x in (divided, rest))

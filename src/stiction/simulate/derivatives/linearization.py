@@ -75,7 +75,7 @@ class Solved:
 class StepLinearization:
     """Changes of v+ and w for changes of the step's problem."""
 
-    def __init__(self, step: Solved) -> None:
+    def __init__(self, step: Solved, smoothing: float = 0.0) -> None:
         self.step = step
         b, n = step.blocks, step.count
         problem = to_problem(b, n, step.dt)
@@ -93,7 +93,7 @@ class StepLinearization:
             np.append(f[self._joints, 0], np.zeros(self._belts)),
             f[self._box[:, 0], self._box[:, 1]],
         )
-        self.law = ContactDerivatives(problem, step.law, step.facets, answer)
+        self.law = ContactDerivatives(problem, step.law, step.facets, answer, smoothing)
         self._rows = first_rows(b, n)
         self._source = self._bounded_by()
         self._correct()
@@ -117,7 +117,8 @@ class StepLinearization:
         self._deepest = np.full(step.count, -1)
         held = np.zeros(step.count, np.bool_)
         pressed = np.zeros(step.count, np.bool_)
-        pressed[self._contacts] = self.law.behaviour.normal
+        bears = step.impulse[self._contacts, 0] > 0.0
+        pressed[self._contacts] = self.law.behaviour.normal & bears
         speed = self._rows @ (step.velocity + step.correction)
         for island in np.unique(step.island[step.island >= 0]):
             members = np.flatnonzero(step.island == island)

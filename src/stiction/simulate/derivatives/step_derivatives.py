@@ -69,12 +69,29 @@ class StepDerivatives:
         """(2 nv + na, nu) next state by controls."""
         return self._transition[1]
 
+    def smoothed(self, smoothing: float) -> StepDerivatives:
+        """The same with contacts that change their mode gradually, so that one ahead is felt
+        before it closes and one that sticks gives way a little: for plans that must find contact.
+        Only what a step sees ahead can be felt: about a hundredth of a geom's radius, and what it
+        travels in a step and a half.
+
+        smoothing: product of normal impulse and parting speed, both over the scales of the step,
+        at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
+        """
+        solved = StepLinearization(self._step, smoothing)
+        made = StepDerivatives(self._source, self._physics, self.report, solved)
+        made.__dict__["_columns"] = self._columns  # what comes before contact is the same
+        return made
+
+    @cached_property
+    def _columns(self) -> Columns:
+        return self._source.state_columns(self._physics, self._solved)
+
     @cached_property
     def _transition(self) -> tuple[Array, Array]:
         model = self._source.model
         n = 2 * model.nv + model.na
-        columns = self._source.state_columns(self._physics, self._solved)
-        both = self._carry(columns, np.eye(model.nv, n + model.nu))
+        both = self._carry(self._columns, np.eye(model.nv, n + model.nu))
         return np.ascontiguousarray(both[:, :n]), np.ascontiguousarray(both[:, n:])
 
     @property
