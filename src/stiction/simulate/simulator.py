@@ -211,9 +211,9 @@ class Simulator:
             finally:
                 self._stepping = False
 
-    def derivatives(self, data: mujoco.MjData) -> StepDerivatives:
+    def derivatives(self, data: mujoco.MjData, *, smoothing: float = 0.0) -> StepDerivatives:
         """Derivatives of the step that `step(data)` would take, at its modes; data is left as it
-        is. Of time steps only."""
+        is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
         validation.check_data(self._model, data)
@@ -222,7 +222,8 @@ class Simulator:
                 twin = copy.copy(self)
                 assert isinstance(twin._engine, TimeEngine)
                 self._differentiator = Differentiator(twin, twin._engine)
-            return self._differentiator.differentiate(data, self._engine.work)
+            found = self._differentiator.differentiate(data, self._engine.work)
+        return found.smoothed(smoothing) if smoothing else found
 
     def step1(self, data: mujoco.MjData) -> None:
         """Evaluates the state as it is for a controller: kinematics, contacts, velocities and
