@@ -14,6 +14,7 @@ LAYERS += [
     "gradients",
     "record",
     "scenes",
+    "sweeps",
     "reproduce",
     "view",
     "cli",

@@ -8,7 +8,7 @@ import pytest
 PUBLIC = (
     "stiction", "stiction.articulated", "stiction.contact", "stiction.contact.fclib",
     "stiction.lcp", "stiction.record", "stiction.reproduce", "stiction.scenes",
-    "stiction.simulate", "stiction.view",
+    "stiction.simulate", "stiction.sweeps", "stiction.view",
 )  # fmt: skip
 
 

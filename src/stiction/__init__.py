@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stiction.simulate import rollout as rollout
     from stiction.simulate import step as step
     from stiction.status import Status as Status
+    from stiction.sweeps import sweep as sweep
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ _HOMES = {
         "step",
     ),
     "stiction.status": ("Status",),
+    "stiction.sweeps": ("sweep",),
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = (
-    "run", "compare", "view", "render", "diagnose", "replay", "solve", "reproduce", "bench",
-    "scenes", "completion",
+    "run", "compare", "sweep", "view", "render", "diagnose", "replay", "solve", "reproduce",
+    "bench", "scenes", "completion",
 )  # fmt: skip
 
 DONE, FAILED, MISUSED = 0, 1, 2

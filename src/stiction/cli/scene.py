@@ -49,12 +49,13 @@ class Chosen:
         import mujoco
 
         from stiction import scenes
+        from stiction.scenes.options import keyframe_number
 
         model, data, controller = scenes.load(self.source, **self.options)
         if self.dt is not None:
             model.opt.timestep = self.dt
         if self.keyframe is not None:
-            mujoco.mj_resetDataKeyframe(model, data, _keyframe(model, self.keyframe))
+            mujoco.mj_resetDataKeyframe(model, data, keyframe_number(model, self.keyframe))
             mujoco.mj_forward(model, data)
         return model, data, controller
 
@@ -101,6 +102,8 @@ def _name_of(path: Path) -> str:
 
 def parse_settings(settings: tuple[str, ...], known: inspect.Signature) -> dict[str, object]:
     """`option=value` as keywords, each of the type of the option's default."""
+    from stiction.scenes.options import option_value
+
     options: dict[str, object] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
@@ -111,22 +114,8 @@ def parse_settings(settings: tuple[str, ...], known: inspect.Signature) -> dict[
             near = get_close_matches(name, known.parameters, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(known.parameters)}"
             raise InvalidInput("--set", f"the scene has no option {name!r}; {hint}")
-        options[name] = _as_type_of(known.parameters[name].default, name, text)
+        options[name] = option_value(known.parameters[name].default, name, text)
     return options
-
-
-def _as_type_of(default: object, name: str, text: str) -> object:
-    if isinstance(default, bool):
-        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        if text.lower() not in words:
-            raise InvalidInput("--set", f"{name} is yes or no, not {text!r}")
-        return words[text.lower()]
-    kind = int if isinstance(default, int) else str if isinstance(default, str) else float
-    try:
-        return kind(text)
-    except ValueError as error:
-        what = "a whole number" if kind is int else "a number"
-        raise InvalidInput("--set", f"{name} is {what}, not {text!r}") from error
 
 
 def _positive(name: str, value: float | None) -> None:
@@ -143,15 +132,3 @@ def _check_file(path: Path) -> None:
     near = get_close_matches(path.name, there, n=1, cutoff=0.5)
     hint = f"; did you mean {path.parent / near[0]}?" if near else ""
     raise InvalidInput("scene", f"no such file: {path}{hint}")
-
-
-def _keyframe(model: mujoco.MjModel, wanted: str) -> int:
-    names = [model.key(k).name for k in range(model.nkey)]
-    if wanted in names:
-        return names.index(wanted)
-    if wanted.isdigit() and int(wanted) < model.nkey:
-        return int(wanted)
-    near = get_close_matches(wanted, filter(None, names), n=1, cutoff=0.5)
-    known = ", ".join(name or str(k) for k, name in enumerate(names)) or "none"
-    hint = f"did you mean {near[0]}?" if near else f"the model has {known}"
-    raise InvalidInput("--keyframe", f"unknown: {wanted!r}; {hint}")
