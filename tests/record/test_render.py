@@ -10,6 +10,7 @@ import stiction
 from stiction import cli, scenes
 from stiction.errors import InvalidInput
 from stiction.record import Camera, Look, Trajectory, compare, record, shoot
+from stiction.record.render import offscreen
 from stiction.record.render.encode import png, write_clip
 from stiction.record.render.offscreen import NoGraphics
 
@@ -111,6 +112,18 @@ def test_without_graphics_a_film_and_a_report_say_so(pinched, monkeypatch, tmp_p
     with pytest.raises(NoGraphics, match="nonsense"):
         film.picture()
     assert "no graphics backend" in film._repr_html_()
+
+
+def test_backends_that_failed_are_not_tried_again(pinched, monkeypatch):
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    monkeypatch.setattr(offscreen, "_working", ["nonsense"])
+    monkeypatch.setattr(offscreen, "_said", [])
+    film = shoot([pinched], fps=10.0, look=SMALL)
+    with pytest.raises(NoGraphics, match="nonsense"):
+        film.picture()
+    monkeypatch.setattr(offscreen.subprocess, "Popen", None)
+    with pytest.raises(NoGraphics, match="nonsense"):
+        film.picture()
 
 
 def test_a_report_does_not_wait_for_ever_for_its_clip(pinched, monkeypatch):

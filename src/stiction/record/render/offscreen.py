@@ -21,6 +21,9 @@ BACKENDS = {"linux": ("egl", "osmesa", "glfw"), "darwin": ("cgl", "glfw"), "win3
 SCRIPT = Path(__file__).with_name("draw.py")
 
 _working: list[str] = []
+"""The backend that gave a picture, once one did."""
+_said: list[str] = []
+"""Why none did, once all were tried: a process does not try again."""
 
 
 class NoGraphics(StictionError, RuntimeError):
@@ -33,6 +36,8 @@ def draw_frames(folder: Path, height: int, width: int) -> Iterator[NDArray[np.ui
     Backends are tried in turn until one gives a first frame; raises NoGraphics if none does.
     """
     own = os.environ.get("MUJOCO_GL")
+    if not own and _said:
+        raise NoGraphics(_said[0])
     said: dict[str, str] = {}
     for backend in [own] if own else _working or BACKENDS.get(sys.platform, ("glfw",)):
         with TemporaryFile() as complaints:
@@ -59,7 +64,10 @@ def draw_frames(folder: Path, height: int, width: int) -> Iterator[NDArray[np.ui
             errors = [line for line in lines if "Error" in line.split(":")[0]]
             said[backend] = (errors or lines or ["no picture"])[-1]
     listed = "; ".join(f"{backend}: {text}" for backend, text in said.items())
-    raise NoGraphics(f"no graphics backend works here ({listed}); MUJOCO_GL chooses one")
+    text = f"no graphics backend works here ({listed}); MUJOCO_GL chooses one"
+    if not own:
+        _said.append(text)
+    raise NoGraphics(text)
 
 
 def _read(process: subprocess.Popen[Any], height: int, width: int) -> NDArray[np.uint8] | None:
