@@ -338,6 +338,14 @@ def test_what_bounces_has_no_derivatives_in_the_step_of_its_impact():
         sim.derivatives(data)
 
 
+def test_nothing_that_moves_has_empty_derivatives(capfd):
+    model, data = load('<mujoco><worldbody><geom type="plane" size="1 1 1"/></worldbody></mujoco>')
+    found = stiction.Simulator(model).derivatives(data)
+    assert found.A.shape == (0, 0)
+    assert found.margin == np.inf
+    assert not capfd.readouterr().out  # LAPACK complains of empty matrices there
+
+
 def test_what_has_no_derivatives_says_so():
     model, data, _ = scenes.load("incline")
     with pytest.raises(InvalidInput, match="EventDriven"):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from stiction.contact.problem.arrays import Array
 
@@ -38,7 +38,9 @@ class ModeSystem:
     ) -> None:
         """inertia A (nv, nv); held E and along G (m, nv), the same array where they are one; soft
         (m,): the diagonal of C, or none."""
-        self._lower = cholesky(inertia, lower=True, check_finite=False)
+        # L^-1 itself: SciPy's wrapper of a triangular solve costs more than the products.
+        lower = np.linalg.cholesky(inertia)
+        self._inverse = dtrtri(lower, lower=1)[0] if len(lower) else lower
         rows = self._divide(held.T).T
         self._length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         self._length[self._length == 0.0] = 1.0
@@ -60,7 +62,8 @@ class ModeSystem:
 
     def _divide(self, columns: Array) -> Array:
         """L^-1 columns."""
-        return solve_triangular(self._lower, columns, lower=True, check_finite=False)
+        product: Array = self._inverse @ columns
+        return product
 
     def solve(self, push: Array, speed: Array) -> tuple[Array, Array]:
         """(dv (nv, k), df (m, k)) for r = push (nv, k) and e = speed (m, k)."""
@@ -68,8 +71,7 @@ class ModeSystem:
         wanted = self._target @ (speed / self._length[:, None]) - self._basis @ free
         scaled = self._impulse @ wanted
         change = free + self._along.T @ scaled
-        back = solve_triangular(self._lower, change, lower=True, trans="T", check_finite=False)
-        return back, scaled / self._length[:, None]
+        return self._inverse.T @ change, scaled / self._length[:, None]
 
     def solve_transposed(self, velocity: Array, impulse: Array) -> tuple[Array, Array]:
         """(push (nv, k), speed (m, k)): what `solve`'s transpose makes of (nv, k) and (m, k)."""
@@ -77,8 +79,7 @@ class ModeSystem:
         scaled = impulse / self._length[:, None] + self._along @ free
         wanted = self._impulse.T @ scaled
         free = free - self._basis.T @ wanted
-        push = solve_triangular(self._lower, free, lower=True, trans="T", check_finite=False)
-        return push, (self._target.T @ wanted) / self._length[:, None]
+        return self._inverse.T @ free, (self._target.T @ wanted) / self._length[:, None]
 
     def spans(self, rows: Array) -> NDArray[np.bool_]:
         """(n,) which of the rows (n, nv) depend on held ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -131,29 +132,34 @@ class Differentiator:
             float(config.shallow),
         )
 
-    def state_columns(self, physics: Array, solved: StepLinearization) -> Columns:
-        """For positions, velocities, activations and controls, in this order."""
-        m, d = self.model, self._data
-        size = self._engine.own.size
-        variable = [-1 - j for j in range(m.nv)]
-        level = [Level.POSITION] * m.nv
-        eps = [NEARBY * (size if _is_length(m, j) else 1.0) for j in range(m.nv)]
+    @cached_property
+    def _variables(self) -> tuple[Indices, Indices, Array]:
+        """(variable, level, eps) of `differentiate`, for positions, velocities, activations and
+        controls."""
+        m, d, size = self.model, self._data, self._engine.own.size
+        variable = [-1 - np.arange(m.nv)]
+        level = [np.full(m.nv, Level.POSITION)]
+        eps = [np.array([NEARBY * (size if _is_length(m, j) else 1.0) for j in range(m.nv)])]
         for array, kind, far in (
             (d.qvel, Level.VELOCITY, FASTER),
             (d.act, Level.ACTUATION, NEARBY),
             (d.ctrl, Level.ACTUATION, NEARBY),
         ):
             start = array.__array_interface__["data"][0]
-            variable += [start + 8 * k for k in range(len(array))]
-            level += [kind] * len(array)
-            eps += [far] * len(array)
+            variable.append(start + 8 * np.arange(len(array)))
+            level.append(np.full(len(array), kind))
+            eps.append(np.full(len(array), far))
+        whole = np.concatenate(variable).astype(np.int64), np.concatenate(level).astype(np.int64)
+        return *whole, np.concatenate(eps)
+
+    def state_columns(self, physics: Array, solved: StepLinearization) -> Columns:
+        """For positions, velocities, activations and controls, in this order."""
+        m = self.model
+        variable, level, eps = self._variables
         self._put(physics)
         out = allocate_columns(len(variable), solved.step.count, m.nv, m.na)
         reference, plus, minus, scratch = self._readings(solved.step)
-        self._call(
-            differentiate, np.array(variable, np.int64), np.array(level, np.int64), np.array(eps),
-            reference, (plus, minus), scratch, out,
-        )  # fmt: skip
+        self._call(differentiate, variable, level, eps, reference, (plus, minus), scratch, out)
         return out
 
     def parameter_columns(self, physics: Array, solved: StepLinearization, name: str) -> Columns:
