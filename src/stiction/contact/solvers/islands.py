@@ -21,7 +21,6 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.iteration import (
-    ATTEMPTS,
     FINISH_EPS,
     SOLVED,
     follow_attempt,
@@ -54,7 +53,7 @@ class Start(NamedTuple):
     limit: float
     """Iterations at most."""
     patience: float
-    """Iterations without half the residual before it is given up; of islands up to LEAST_WANTED."""
+    """Iterations without half the residual before it is given up; of islands up to SMALL."""
     hurry: float
     """The same of larger ones: their modes seldom come right after going round."""
     enough: float
@@ -74,10 +73,10 @@ FINISH, LINGER = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
 attempt that fell short."""
 
-LEAST_WANTED = 48
-"""Blocks of an island for which the least impulses are looked for after the interior point, so that
-it shares a load as a warm start does: how a box slides depends on which corner presses. Larger
-heaps seldom have any inside their cones."""
+SMALL = 48
+"""Blocks of a small island. The least impulses are looked for after the interior point, so that it
+shares a load as a warm start does: how a box slides depends on which corner presses. Larger heaps
+seldom have any inside their cones."""
 
 
 @lean
@@ -149,7 +148,6 @@ def solve_blocks(address, count):
     (w,) = unpack_interior(address)
     setting, weight, built, v_free = request.setting, work.weight, request.built, request.v_free
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
-    most = min(len(ATTEMPTS), setting[Setting.ATTEMPTS])
     for j in range(v_free.shape[0]):
         work.v[j] = v_free[j]
     for i in range(count):
@@ -169,7 +167,8 @@ def solve_blocks(address, count):
                     work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
             continue
         best, rung, taken = np.inf, np.int64(Rung.NONE), 0
-        small = g.members[k + 1] - g.members[k] <= LEAST_WANTED
+        small = g.members[k + 1] - g.members[k] <= SMALL
+        most = setting[Setting.SMALL_ATTEMPTS] if small else setting[Setting.ATTEMPTS]
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:
             upon, hard = False, False

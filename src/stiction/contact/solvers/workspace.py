@@ -35,7 +35,10 @@ class Setting(IntEnum):
     """Tick after which no further attempt is begun."""
     ATTEMPTS = 4
     """Attempts of the interior point, at most."""
-    FACTORIZATIONS = 5
+    SMALL_ATTEMPTS = 5
+    """The same on a small island: fewer where a ladder stands behind, whose pivoting solves such a
+    one sooner than another attempt would."""
+    FACTORIZATIONS = 6
     """Count, written by the solvers."""
 
 

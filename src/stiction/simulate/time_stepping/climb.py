@@ -26,7 +26,10 @@ from stiction.tolerances import RESIDUAL
 Indices = NDArray[np.int64]
 
 SMALL = 80
-"""Blocks of an island that the ladder is asked about; it takes seconds beyond."""
+"""Blocks of an island that the whole ladder is asked about; it takes minutes beyond."""
+
+LARGE = 130
+"""Blocks of an island that its first rung alone is asked about; it takes seconds beyond."""
 
 
 def unsolved_islands(work: Workspace) -> list[int]:
@@ -47,29 +50,32 @@ def island_parts(work: Workspace, k: int) -> tuple[Indices, Indices]:
 
 
 def climb_islands(
-    work: Workspace, contact: ContactModel, dt: float
+    work: Workspace, contact: ContactModel, dt: float, tolerance: float
 ) -> tuple[float, tuple[str, ...]]:
     """(certificate of the step, rungs): tries every small unsolved island, and leaves the better
-    answers in the workspace."""
+    answers in the workspace. An island takes the first rung that reaches `tolerance`: those after
+    it cost a thousand steps."""
     b, f, v = work.blocks, work.newton.f, work.newton.v
     worst = float(grade_step(work.address, RESIDUAL))
-    rungs: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
     for k in unsolved_islands(work):
         members, dofs = island_parts(work, k)
-        if len(members) > SMALL or worst <= RESIDUAL:
+        if len(members) > LARGE or worst <= RESIDUAL:
             continue
         part = cut_out(b, members, dofs)
-        solution = contact.solve(to_problem(part, len(members), dt))
+        problem = to_problem(part, len(members), dt)
+        rungs = None if len(members) <= SMALL else 1
+        solution = contact.solve_to(problem, tolerance, rungs)
         before = f[members].copy(), v[dofs].copy()
         impulses = np.zeros((len(members), ROWS))
         put_solution(part, len(members), solution, impulses)
         f[members], v[dofs] = impulses, solution.velocity[: len(dofs)]
         found = float(grade_step(work.address, RESIDUAL))
         if found < worst:
-            worst, rungs = found, solution.rungs
+            worst, answered = found, solution.rungs
         else:
             f[members], v[dofs] = before
-    return float(grade_step(work.address, RESIDUAL)), rungs
+    return float(grade_step(work.address, RESIDUAL)), answered
 
 
 def worst_problem(work: Workspace, dt: float) -> ContactProblem:

@@ -130,7 +130,7 @@ class Fallback:
         worst = float(work.step.figure[Figure.WORST])
         climbed: tuple[str, ...] = ()
         if settings.budget is None:
-            worst, climbed = climb_islands(work, settings.contact, dt)
+            worst, climbed = climb_islands(work, settings.contact, dt, settings.tolerance)
         elif worst <= settings.tolerance:
             flag = BUDGET
         if not worst <= settings.tolerance:

@@ -37,8 +37,9 @@ grade = grade_step.external
 
 @kernel
 def ask(request: Request, law, facets, warm, attempts, budget):
-    """Settings of a solve."""
+    """Settings of a solve. Under a budget no ladder is climbed: small islands have all attempts."""
     setting = request.setting
+    setting[Setting.SMALL_ATTEMPTS] = attempts if budget > 0 else min(attempts, 1)
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
     setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, attempts
     setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS

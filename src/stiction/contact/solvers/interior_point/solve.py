@@ -53,7 +53,7 @@ def solve_interior_point(
     settings = work.request.setting
     settings[Setting.LAW], settings[Setting.FACETS] = Law.COULOMB, options.facets
     settings[Setting.WARM], settings[Setting.DEADLINE] = 0, ENDLESS
-    settings[Setting.ATTEMPTS] = len(ATTEMPTS)
+    settings[Setting.ATTEMPTS] = settings[Setting.SMALL_ATTEMPTS] = len(ATTEMPTS)
     solve_blocks(work.packed.ctypes.data, len(rows))
     outcome = work.request.outcome
     solved = outcome[:, Outcome.RESIDUAL].max(initial=0.0) <= SOLVED
