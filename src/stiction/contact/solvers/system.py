@@ -156,6 +156,12 @@ def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, w
         return
     for k in range(left[Piece.BEGIN], left[Piece.END]):
         to = o + n * (column[c0 + k] - base)
+        if together and rows == 3:
+            x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
+            to += shift - begin
+            for c in range(begin, end):
+                T[to + c] += x * E[0, c] + y * E[1, c] + z * E[2, c]
+            continue
         for r in range(rows):
             x = value[a0 + r * width + k]
             if x == 0.0:

@@ -16,6 +16,9 @@ from stiction.kernels.compile import kernel
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Count, unpack_step
 
+BEFORE_LADDER = 3
+"""Attempts on a small island before the contact model's ladder is asked."""
+
 
 @stage("float64(intp, float64)")
 def grade_step(address, tolerance):
@@ -39,7 +42,7 @@ grade = grade_step.external
 def ask(request: Request, law, facets, warm, attempts, budget):
     """Settings of a solve. Under a budget no ladder is climbed: small islands have all attempts."""
     setting = request.setting
-    setting[Setting.SMALL_ATTEMPTS] = attempts if budget > 0 else min(attempts, 1)
+    setting[Setting.SMALL_ATTEMPTS] = attempts if budget > 0 else min(attempts, BEFORE_LADDER)
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
     setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, attempts
     setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS
