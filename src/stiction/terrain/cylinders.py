@@ -22,10 +22,21 @@ from numpy.typing import NDArray
 
 from stiction.bridge import layout, library
 from stiction.bridge.geom_types import CAPSULE, CYLINDER
-from stiction.bridge.layout import offset, size_of
+from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
+from stiction.terrain.contacts import (
+    CONTACT,
+    GEOM,
+    NCON,
+    REACH,
+    SIZE,
+    end_of_pair,
+    frame_of,
+    keep,
+    take_contacts,
+    write_contact,
+)
 from stiction.terrain.edges import are_boxes, meet_edges
-from stiction.terrain.meetings import frame_about, frame_of
 
 Array = NDArray[np.float64]
 
@@ -51,14 +62,8 @@ number: Any = layout.number
 pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
-flags: Any = layout.flags
 add_contact: Any = library.add_contact
 
-_SIZE = size_of("mjContact")
-_DIST, _POS, _FRAME, _GEOM, _REACH = (
-    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "includemargin")
-)
-_NCON, _CONTACT = (offset("mjData", name) for name in ("ncon", "contact"))
 _TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
 
 MOST = 3
@@ -76,58 +81,46 @@ def _is_round(m: int, geom: int) -> bool:
 def refine_parallel(m: int, d: int) -> None:
     """Replaces contacts of the data at d; see the head. Between `mj_collision` and
     `mj_makeConstraint`."""
-    ncon = integer(d + _NCON)
-    start = pointer(d + _CONTACT)
+    ncon = integer(d + NCON)
+    start = pointer(d + CONTACT)
     found = np.empty((MOST, WIDTH))
     for k in range(ncon):
-        contact = start + k * _SIZE
-        geoms = integers(contact + _GEOM, 2)
+        contact = start + k * SIZE
+        geoms = integers(contact + GEOM, 2)
         changes = _is_round(m, geoms[0]) and _is_round(m, geoms[1])
         if are_boxes(m, geoms[0], geoms[1]):
             alone = True
             for beside in (k - 1, k + 1):
                 if 0 <= beside < ncon:
-                    others = integers(start + beside * _SIZE + _GEOM, 2)
+                    others = integers(start + beside * SIZE + GEOM, 2)
                     alone = alone and (others[0] != geoms[0] or others[1] != geoms[1])
             changes = alone and meet_edges(m, d, contact, found) > 0
         if changes:
-            old = flags(start, ncon * _SIZE).copy()
-            integers(d + _NCON, 1)[0] = 0
-            refine_from(m, d, old)
+            refine_from(m, d, take_contacts(d))
             return
 
 
 @kernel
 def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
-    """Fills the contacts of the data at d, which is to have none, from the old ones.
-
-    A call of its own: only an argument is certain to outlive the use of its address.
-    """
+    """Fills the contacts of the data at d, which has none left, from the old ones."""
     base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
     found = np.empty((MOST, WIDTH))
     start = base
     while start < end_of_all:
-        geoms = integers(start + _GEOM, 2)
+        geoms = integers(start + GEOM, 2)
         first, second = geoms[0], geoms[1]
-        end = start + _SIZE
-        while end < end_of_all:
-            others = integers(end + _GEOM, 2)
-            if others[0] != first or others[1] != second:
-                break
-            end += _SIZE
+        end = end_of_pair(start, end_of_all)
         count = 0
         if _is_round(m, first) and _is_round(m, second):
             count = meet_sides(m, d, first, second, found)
-        elif end - start == _SIZE and are_boxes(m, first, second):
+        elif end - start == SIZE and are_boxes(m, first, second):
             count = meet_edges(m, d, start, found)
         if count == 0:
-            for contact in range(start, end, _SIZE):
-                add_contact(m, d, contact)
+            keep(m, d, start, end)
         for k in range(count):
-            if found[k, GAP] < number(start + _REACH):
-                numbers(start + _DIST, 1)[0] = found[k, GAP]
-                numbers(start + _POS, 3)[:] = found[k, POINT : POINT + 3]
-                numbers(start + _FRAME, 9)[:] = frame_about(found[k, NORMAL : NORMAL + 3])
+            if found[k, GAP] < number(start + REACH):
+                point, normal = found[k, POINT : POINT + 3], found[k, NORMAL : NORMAL + 3]
+                write_contact(start, found[k, GAP], point, normal)
                 add_contact(m, d, start)
         start = end
 

@@ -22,7 +22,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.meetings import frame_of
+from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
 
 Array = NDArray[np.float64]
 
@@ -44,9 +44,6 @@ pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_DIST, _POS, _FRAME, _GEOM = (
-    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom")
-)
 _TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
 
 
@@ -75,8 +72,8 @@ def follow_edge(
     """The other end of the line in which an edge of the geom `other` touches a face of the geom
     `face` into out (7,): gap, point, normal from the first geom to the second; whether there is
     one. sign: 1 if `face` is the contact's first geom, else -1."""
-    dist, pos = number(contact + _DIST), numbers(contact + _POS, 3)
-    outward = sign * numbers(contact + _FRAME, 3)
+    dist, pos = number(contact + DIST), numbers(contact + POS, 3)
+    outward = sign * numbers(contact + FRAME, 3)
     centre, turn = frame_of(d, face)
     place, axes = frame_of(d, other)
     half = numbers(pointer(m + _GEOM_SIZE) + 24 * face, 3)
@@ -122,7 +119,7 @@ def follow_edge(
 def meet_edges(m: int, d: int, contact: int, out: Array) -> int:
     """Contacts (n, 7) of two boxes of which MuJoCo has one, this one included; their number, or 0
     where that one is all."""
-    geoms = integers(contact + _GEOM, 2)
+    geoms = integers(contact + GEOM, 2)
     first, second = geoms[0], geoms[1]
     count = 1
     if follow_edge(m, d, first, second, contact, 1.0, out[count]):
@@ -131,7 +128,7 @@ def meet_edges(m: int, d: int, contact: int, out: Array) -> int:
         count += 1
     if count == 1:
         return 0
-    out[0, 0] = number(contact + _DIST)
-    out[0, 1:4] = numbers(contact + _POS, 3)
-    out[0, 4:7] = numbers(contact + _FRAME, 3)
+    out[0, 0] = number(contact + DIST)
+    out[0, 1:4] = numbers(contact + POS, 3)
+    out[0, 4:7] = numbers(contact + FRAME, 3)
     return count

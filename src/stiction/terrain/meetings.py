@@ -29,9 +29,23 @@ from numpy.typing import NDArray
 
 from stiction.bridge import layout, library
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
-from stiction.bridge.layout import offset, size_of
-from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.compile import kernel
 from stiction.kernels.packing import pack, packed, unpacker
+from stiction.terrain.contacts import (
+    CONTACT,
+    DIST,
+    FRAME,
+    GEOM,
+    NCON,
+    POS,
+    REACH,
+    SIZE,
+    end_of_pair,
+    frame_of,
+    keep,
+    take_contacts,
+    write_contact,
+)
 from stiction.terrain.features import (
     FOOT,
     GAP,
@@ -75,16 +89,7 @@ number: Any = layout.number
 pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
-flags: Any = layout.flags
 add_contact: Any = library.add_contact
-
-_SIZE = size_of("mjContact")
-_DIST, _POS, _FRAME, _GEOM, _REACH = (
-    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "includemargin")
-)
-_NCON, _CONTACT, _XPOS, _XMAT = (
-    offset("mjData", name) for name in ("ncon", "contact", "geom_xpos", "geom_xmat")
-)
 
 
 @packed
@@ -163,37 +168,26 @@ class Ground:
 @kernel
 def replace_contacts(m: int, d: int, terrain: Terrain, hulls: Hulls, tolerance: float) -> None:
     """Replaces contacts of the data at d; see the head."""
-    ncon = integer(d + _NCON)
-    if ncon > 0:
-        old = flags(pointer(d + _CONTACT), ncon * _SIZE).copy()
-        integers(d + _NCON, 1)[0] = 0
-        fill_contacts(m, d, old, terrain, hulls, tolerance)
+    if integer(d + NCON) > 0:
+        fill_contacts(m, d, take_contacts(d), terrain, hulls, tolerance)
 
 
 @kernel
 def fill_contacts(
     m: int, d: int, old: NDArray[np.uint8], terrain: Terrain, hulls: Hulls, tolerance: float
 ) -> None:
-    """Fills the contacts of the data at d, which is to have none, from the old ones.
-
-    A call of its own: only an argument is certain to outlive the use of its address.
-    """
+    """Fills the contacts of the data at d, which has none left, from the old ones."""
     base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
     room = np.empty((64, WIDTH))
     start = base
     while start < end_of_all:
-        geoms = integers(start + _GEOM, 2)
+        geoms = integers(start + GEOM, 2)
         first, second = geoms[0], geoms[1]
-        end = start + _SIZE
-        while end < end_of_all:
-            others = integers(end + _GEOM, 2)
-            if others[0] != first or others[1] != second:
-                break
-            end += _SIZE
+        end = end_of_pair(start, end_of_all)
         found = 0
         if first >= 0 and second >= 0 and terrain.field[first] >= 0 and terrain.shape[second] >= 0:
             field = field_of(terrain, terrain.field[first])
-            reach = number(start + _REACH)
+            reach = number(start + REACH)
             found = survey_features(d, field, terrain, hulls, first, second, reach, tolerance, room)
             if found > room.shape[0]:
                 room = np.empty((found, WIDTH))
@@ -201,17 +195,17 @@ def fill_contacts(
                     d, field, terrain, hulls, first, second, reach, tolerance, room
                 )
             place, turn = frame_of(d, first)
-            kept = integer(d + _NCON)
-            for contact in range(start, end, _SIZE):
+            kept = integer(d + NCON)
+            for contact in range(start, end, SIZE):
                 tells = is_news(contact, field, place, turn, room[:found], tolerance)
                 if tells and not is_double(d, kept, contact):
                     add_contact(m, d, contact)
             for k in range(found):
-                write_contact(start, place, turn, room[k])
+                point, normal = room[k, POINT : POINT + 3], room[k, NORMAL : NORMAL + 3]
+                write_contact(start, room[k, GAP], place + turn @ point, turn @ normal)
                 add_contact(m, d, start)
         else:
-            for contact in range(start, end, _SIZE):
-                add_contact(m, d, contact)
+            keep(m, d, start, end)
         start = end
 
 
@@ -223,14 +217,6 @@ def field_of(terrain: Terrain, k: int) -> Field:
     x, y = terrain.extent[k, 0], terrain.extent[k, 1]
     steps = (2.0 * x / (columns - 1), 2.0 * y / (rows - 1))
     return Field(z.reshape(rows, columns), -x, -y, steps[0], steps[1])
-
-
-@leaf
-def frame_of(d: int, geom: int) -> tuple[Array, Array]:
-    """(position (3,), axes as columns (3, 3)) of a geom."""
-    place = numbers(pointer(d + _XPOS) + 24 * geom, 3)
-    turn = numbers(pointer(d + _XMAT) + 72 * geom, 9).reshape(3, 3)
-    return place, turn
 
 
 @kernel
@@ -269,9 +255,9 @@ def is_news(
     contact: int, field: Field, place: Array, turn: Array, found: Array, tolerance: float
 ) -> bool:
     """Whether a contact of MuJoCo's tells more than those that were found; see the head."""
-    dist = number(contact + _DIST)
-    n = turn.T @ numbers(contact + _FRAME, 3)
-    p = turn.T @ (numbers(contact + _POS, 3) - place) - 0.5 * dist * n
+    dist = number(contact + DIST)
+    n = turn.T @ numbers(contact + FRAME, 3)
+    p = turn.T @ (numbers(contact + POS, 3) - place) - 0.5 * dist * n
     near = max(dist + AS_NEAR * tolerance, -SHALLOW * tolerance)
     steep = ROUGH + PRECISION / max(abs(dist), PRECISION)
     c0, c1, r0, r1 = cells_about(field, p, p, BESIDE)
@@ -310,30 +296,11 @@ def is_news(
 def is_double(d: int, first: int, contact: int) -> bool:
     """Whether the data at d hold the same contact from the number `first` on, seen from the next
     triangle."""
-    point, normal = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
-    for k in range(first, integer(d + _NCON)):
-        other = pointer(d + _CONTACT) + k * _SIZE
-        away = np.abs(numbers(other + _POS, 3) - point).max()
-        turned = np.abs(numbers(other + _FRAME, 3) - normal).max()
+    point, normal = numbers(contact + POS, 3), numbers(contact + FRAME, 3)
+    for k in range(first, integer(d + NCON)):
+        other = pointer(d + CONTACT) + k * SIZE
+        away = np.abs(numbers(other + POS, 3) - point).max()
+        turned = np.abs(numbers(other + FRAME, 3) - normal).max()
         if away <= SAME and turned <= ROUGH:
             return True
     return False
-
-
-@kernel
-def write_contact(contact: int, place: Array, turn: Array, line: Array) -> None:
-    """A contact that was found into the structure of MuJoCo's."""
-    numbers(contact + _DIST, 1)[0] = line[GAP]
-    numbers(contact + _POS, 3)[:] = place + turn @ line[POINT : POINT + 3]
-    numbers(contact + _FRAME, 9)[:] = frame_about(turn @ line[NORMAL : NORMAL + 3])
-
-
-@kernel
-def frame_about(normal: Array) -> Array:
-    """(9,) normal and two tangents, chosen as MuJoCo does."""
-    other = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
-    first = other - normal * (normal @ other)
-    first /= np.sqrt(first @ first)
-    out = np.empty(9)
-    out[:3], out[3:6], out[6:] = normal, first, np.cross(normal, first)
-    return out

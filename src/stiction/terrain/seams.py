@@ -148,7 +148,7 @@ def _distance_along(m, d, contact, by, reach):
 
 @kernel
 def _is_ghost(m, d, contact, count, now, free, touch, work):
-    """Whether a contact, one of `count` of its pair, is none; see the head."""
+    """Whether a contact, one of `count` of its pair, is to be ignored; see the head."""
     geoms = integers(contact + _GEOM, 2)
     gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
     least, behind = -SHALLOW * touch, BEHIND * touch

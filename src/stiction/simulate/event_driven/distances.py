@@ -30,8 +30,9 @@ from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
 from stiction.errors import StictionError
 from stiction.kernels.compile import kernel
+from stiction.terrain.contacts import frame_about
 from stiction.terrain.cylinders import refine_parallel
-from stiction.terrain.meetings import Ground, frame_about
+from stiction.terrain.meetings import Ground
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

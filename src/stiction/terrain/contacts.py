@@ -1,0 +1,92 @@
+"""MuJoCo's contacts taken out and put back, pair by pair, by those who know better where some are.
+
+Contacts of a pair lie one after the other. Who replaces them takes all out (`take_contacts`) and
+walks over the copy: `end_of_pair`, then `keep` or `write_contact` and `add_contact`. The copy must
+be an argument of the function that walks: only an argument is certain to outlive the use of its
+address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import layout, library
+from stiction.bridge.layout import offset, size_of
+from stiction.kernels.compile import kernel, leaf
+
+Array = NDArray[np.float64]
+
+# Kernels, typed by Numba and not here.
+integer: Any = layout.integer
+pointer: Any = layout.pointer
+integers: Any = layout.integers
+numbers: Any = layout.numbers
+flags: Any = layout.flags
+add_contact: Any = library.add_contact
+
+SIZE = size_of("mjContact")
+"""Bytes of a contact."""
+
+DIST, POS, FRAME, GEOM, REACH = (
+    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "includemargin")
+)
+NCON, CONTACT = (offset("mjData", name) for name in ("ncon", "contact"))
+_XPOS, _XMAT = (offset("mjData", name) for name in ("geom_xpos", "geom_xmat"))
+
+
+@kernel
+def take_contacts(d: int) -> NDArray[np.uint8]:
+    """A copy of all contacts of the data at d, which is left without."""
+    old: NDArray[np.uint8] = flags(pointer(d + CONTACT), integer(d + NCON) * SIZE).copy()
+    integers(d + NCON, 1)[0] = 0
+    return old
+
+
+@kernel
+def end_of_pair(start: int, end_of_all: int) -> int:
+    """Address behind the last contact of the pair of geoms whose first is at `start`."""
+    geoms = integers(start + GEOM, 2)
+    end = start + SIZE
+    while end < end_of_all:
+        others = integers(end + GEOM, 2)
+        if others[0] != geoms[0] or others[1] != geoms[1]:
+            break
+        end += SIZE
+    return end
+
+
+@kernel
+def keep(m: int, d: int, start: int, end: int) -> None:
+    """Puts the contacts from `start` to `end` into the data as they are."""
+    for contact in range(start, end, SIZE):
+        add_contact(m, d, contact)
+
+
+@kernel
+def write_contact(contact: int, gap: float, point: Array, normal: Array) -> None:
+    """A contact that was found into the structure of MuJoCo's; point, normal (3,): in the world."""
+    numbers(contact + DIST, 1)[0] = gap
+    numbers(contact + POS, 3)[:] = point
+    numbers(contact + FRAME, 9)[:] = frame_about(normal)
+
+
+@kernel
+def frame_about(normal: Array) -> Array:
+    """(9,) normal and two tangents, chosen as MuJoCo does."""
+    other = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
+    first = other - normal * (normal @ other)
+    first /= np.sqrt(first @ first)
+    out = np.empty(9)
+    out[:3], out[3:6], out[6:] = normal, first, np.cross(normal, first)
+    return out
+
+
+@leaf
+def frame_of(d: int, geom: int) -> tuple[Array, Array]:
+    """(position (3,), axes as columns (3, 3)) of a geom."""
+    place = numbers(pointer(d + _XPOS) + 24 * geom, 3)
+    turn = numbers(pointer(d + _XMAT) + 72 * geom, 9).reshape(3, 3)
+    return place, turn
