@@ -36,7 +36,7 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from stiction.contact.solvers.polyhedral import frictionless, stewart_trinkle
+from stiction.reproduce.contact_lcps import frictionless, stewart_trinkle
 from stiction.reproduce.families import ContactArrays, grasp, peg, single_body, stack
 
 TOLERANCE = 1e-6  # of max|q|

@@ -11,8 +11,8 @@ import importlib.util
 import numpy as np
 
 import stiction.lcp
-from stiction.contact.solvers.polyhedral import stewart_trinkle
 from stiction.reproduce import families
+from stiction.reproduce.contact_lcps import stewart_trinkle
 
 
 def violation(M: np.ndarray, q: np.ndarray, z: np.ndarray) -> float:

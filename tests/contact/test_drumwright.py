@@ -10,8 +10,8 @@ from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.no_slip import NoSlip
 from stiction.contact.models.viscous import Viscous
 from stiction.contact.solvers.drumwright import pivoting as kernels
-from stiction.contact.solvers.polyhedral import frictionless as frictionless_lcp
 from stiction.errors import InvalidInput
+from stiction.reproduce.contact_lcps import frictionless as frictionless_lcp
 from stiction.reproduce.families import (
     SINGLE_BODIES,
     STACKS,

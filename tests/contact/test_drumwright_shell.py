@@ -7,9 +7,9 @@ from stiction import lcp
 from stiction.contact.certificate.certificate import certify
 from stiction.contact.models.drumwright_shell import DrumwrightShell
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.polyhedral import stewart_trinkle, unpack
 from stiction.contact.solvers.shell.solve import optimality_gap
 from stiction.errors import InvalidInput
+from stiction.reproduce.contact_lcps import stewart_trinkle, unpack
 from stiction.reproduce.families import SINGLE_BODIES, STACKS, grasp, peg, single_body, stack
 from stiction.status import Status
 

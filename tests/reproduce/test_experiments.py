@@ -12,7 +12,6 @@ from markupsafe import escape
 
 from stiction import cli, lcp, reproduce
 from stiction.contact import Coulomb, NoSlip
-from stiction.contact.solvers.polyhedral import stewart_trinkle
 from stiction.errors import InvalidInput
 from stiction.reproduce import (
     baraff_mechanisms,
@@ -27,6 +26,7 @@ from stiction.reproduce import (
     yamane_squat,
     yamane_tap_dance,
 )
+from stiction.reproduce.contact_lcps import stewart_trinkle
 from stiction.reproduce.problems import contact_lcp, impulses_of, repeated
 from stiction.reproduce.report import markdown, write_report
 from stiction.reproduce.result import Table, exponent, fit, read

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from stiction.contact import ContactProblem
-from stiction.contact.solvers.polyhedral import directions, frictionless, stewart_trinkle, unpack
+from stiction.reproduce.contact_lcps import directions, frictionless, stewart_trinkle, unpack
 from stiction.reproduce.families import (
     SINGLE_BODIES,
     STACKS,

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgesv
 
-from stiction.contact.solvers.polyhedral import frictionless
 from stiction.kernels.sparse import divide_block, factor_block
 from stiction.lcp.drivers import solve_dantzig
+from stiction.reproduce.contact_lcps import frictionless
 from stiction.reproduce.families import stack
 from stiction.reproduce.result import (
     Cell,

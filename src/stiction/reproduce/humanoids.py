@@ -292,3 +292,8 @@ def study(
     progress(0.9, "MuJoCo on the same scene")
     served = {kind: by_servos(scene, frames * STEP, kind) for kind in KINDS}
     return Study(by_search, exact, served)
+
+
+def stop_notes(*runs: Run) -> list[str]:
+    """Why simulations ended early, for those that did."""
+    return [f"A simulation stopped: {run.stopped}" for run in runs if run.stopped]

@@ -20,7 +20,7 @@ from stiction.contact import ContactModel, ContactProblem, ContactSolution
 from stiction.contact.certificate.certificate import LawName
 from stiction.contact.models.description import SustainedLaw
 from stiction.contact.models.model import Impulses
-from stiction.contact.solvers.polyhedral import directions
+from stiction.reproduce.contact_lcps import directions
 from stiction.reproduce.result import clock
 from stiction.status import Status
 

@@ -191,7 +191,4 @@ def _notes(by_search: Run, exact: Run) -> tuple[str, ...]:
         "All methods get the same problems, those of the simulation by the search; his Table I is "
         "of six simulations. Our step is semi-implicit Euler, his Runge-Kutta; e_max is his, 1e-3.",
     ]
-    for run in (by_search, exact):
-        if run.stopped:
-            notes.append(f"A simulation stopped: {run.stopped}")
-    return tuple(notes)
+    return (*notes, *humanoids.stop_notes(by_search, exact))

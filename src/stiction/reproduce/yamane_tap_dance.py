@@ -166,7 +166,4 @@ def _notes(by_search: Run, exact: Run) -> tuple[str, ...]:
         "Each method gets every frame's problem of the simulation by the search; pivots of the "
         "search are those after the frictionless problem, which tells it where to start.",
     ]
-    for run in (by_search, exact):
-        if run.stopped:
-            notes.append(f"A simulation stopped: {run.stopped}")
-    return tuple(notes)
+    return (*notes, *humanoids.stop_notes(by_search, exact))
