@@ -33,9 +33,9 @@ import numpy as np
 from stiction.contact.models.baraff import Baraff
 from stiction.contact.problem.cones import build_cones
 from stiction.contact.solvers.baraff.driving import solve_driving
-from stiction.contact.solvers.polyhedral import frictionless
 from stiction.kernels import kernel
 from stiction.lcp.drivers import solve_dantzig
+from stiction.reproduce.contact_lcps import frictionless
 from stiction.reproduce.families import stack
 from stiction.status import Code
 

@@ -31,10 +31,10 @@ from time import perf_counter_ns
 import numpy as np
 
 from stiction.contact import ContactProblem, Frictionless, NoSlip
-from stiction.contact.problem.whitening import factorize, solve
 from stiction.contact.solvers.drumwright.columns import scatter_tangents, solve_arrays, warm_states
 from stiction.contact.solvers.drumwright.no_slip import sticking_contacts
 from stiction.kernels import kernel
+from stiction.kernels.linear import factorize, solve
 from stiction.reproduce.families import grasp, single_body, stack
 from stiction.reproduce.grasping import daqp_arguments
 

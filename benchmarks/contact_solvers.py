@@ -36,7 +36,7 @@ from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
 from stiction.contact.solvers.newton import newton
 from stiction.contact.solvers.table import SOLVERS
-from stiction.kernels import cholesky, kernel
+from stiction.kernels import kernel, linear
 from stiction.reproduce.families import peg
 
 FACETS = 8
@@ -166,14 +166,14 @@ def cholesky_loop(A, rhs, repeats):
         for k in range(n):
             for j in range(k):
                 y[j] = A[k, j]
-            cholesky.forward(L, k, y)
+            linear.forward(L, k, y)
             pivot = A[k, k]
             for j in range(k):
                 pivot -= y[j] * y[j]
-            cholesky.append(L, k, y, pivot)
+            linear.append(L, k, y, pivot)
         x[:] = rhs
-        cholesky.forward(L, n, x)
-        cholesky.backward(L, n, x)
+        linear.forward(L, n, x)
+        linear.backward(L, n, x)
     return x[0]
 
 

@@ -61,8 +61,8 @@ def test_facets_are_of_the_ladder_and_of_solvers_that_know_them(capsys):
     block().save("block.npz")
     assert cli.main(["solve", "block.npz", "--facets", "8"]) == 0
     assert "coulomb:8, reduced" in capsys.readouterr().out
-    assert cli.main(["solve", "block.npz", "--facets", "8", "--solver", "cuts", "standard"]) == 0
-    assert [line[2] for line in table(capsys.readouterr().out)] == ["cuts", "standard"]
+    assert cli.main(["solve", "block.npz", "--facets", "8", "--solver", "polygon", "standard"]) == 0
+    assert [line[2] for line in table(capsys.readouterr().out)] == ["polygon", "standard"]
 
 
 def test_nothing_is_cut_where_lines_are_longer_than_the_terminal(capsys):
@@ -130,7 +130,7 @@ def test_a_solver_that_refuses_a_problem_does_not_keep_the_others_from_it(capsys
     [
         ("solve", "none is named"),
         ("solve block.npz --solver conik", "did you mean conic"),
-        ("solve block.npz --solver cuts", "needs facets"),
+        ("solve block.npz --solver polygon", "needs facets"),
         ("solve block.npz --solver conic --facets 8", "leave facets out"),
         ("solve block.npz --facets 2", "3 or more"),
     ],

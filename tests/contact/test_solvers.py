@@ -9,9 +9,9 @@ from stiction.contact.solvers.attempt import Attempt, Options
 from stiction.contact.solvers.table import SOLVERS
 from stiction.reproduce import families
 
-ON_THE_CIRCLE = [name for name in SOLVERS if name not in ("newton", "cuts")]
-ON_A_POLYGON = ["reduced", "structural", "standard", "search", "cuts"]
-CONVEX = ("lagrangian", "cuts")
+ON_THE_CIRCLE = [name for name in SOLVERS if name not in ("newton", "polygon")]
+ON_A_POLYGON = ["reduced", "structural", "standard", "search", "polygon"]
+CONVEX = ("lagrangian", "polygon")
 
 
 def problems():

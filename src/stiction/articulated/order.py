@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.linear import root
 
 Indices = NDArray[np.int64]
 
@@ -65,20 +66,11 @@ def order_of_assembly(ends: Indices, locked: Indices, wanted: Indices, everythin
     needed = np.zeros(n, np.int64)
     for i in range(n):
         if everything == 1 or wanted[i] == 1:
-            needed[_root(component, i)] = 1
+            needed[root(component, i)] = 1
     for i in range(n):
-        needed[i] = needed[_root(component, i)]
+        needed[i] = needed[root(component, i)]
     sequence = _contraction(ends, kind, locked, wanted, needed)
     return _parts(ends, kind, wanted, sequence)
-
-
-@kernel
-def _root(above: Indices, i: int) -> int:
-    """The end of the way up from i; halves it for the next one who asks."""
-    while above[i] != i:
-        above[i] = above[above[i]]
-        i = above[i]
-    return i
 
 
 @kernel
@@ -90,7 +82,7 @@ def _kinds_of_edges(ends: Indices, n: int) -> tuple[Indices, Indices]:
         if ends[e, 0] == GROUND:
             kind[e] = TO_GROUND
             continue
-        a, b = _root(component, ends[e, 0]), _root(component, ends[e, 1])
+        a, b = root(component, ends[e, 0]), root(component, ends[e, 1])
         kind[e] = CHORD if a == b else TREE
         component[b] = a
     return kind, component
@@ -99,7 +91,7 @@ def _kinds_of_edges(ends: Indices, n: int) -> tuple[Indices, Indices]:
 @leaf
 def _merge(cluster: Indices, degree: Indices, holds: Indices, pair: Indices) -> int:
     """Joins the clusters of two links; returns the one that is left."""
-    a, b = _root(cluster, pair[0]), _root(cluster, pair[1])
+    a, b = root(cluster, pair[0]), root(cluster, pair[1])
     cluster[b] = a
     degree[a] += degree[b] - 2
     holds[a] += holds[b]
@@ -142,7 +134,7 @@ def _contraction(
             left = 0
             for t in range(count):
                 e = open_edges[t]
-                a, b = _root(cluster, ends[e, 0]), _root(cluster, ends[e, 1])
+                a, b = root(cluster, ends[e, 0]), root(cluster, ends[e, 1])
                 # A cluster of this round may take up leaves, but go nowhere itself: that is
                 # what keeps the order balanced.
                 rest_a, rest_b = made[a] < turn, made[b] < turn

@@ -23,6 +23,7 @@ from stiction.bridge.layout import integers, number, numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Indices
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.linear import solve_dense
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _M_NNZ, _M_ADR, _M_COL = (offset("mjModel", f"M_{k}") for k in ("rownnz", "rowadr", "colind"))
@@ -95,29 +96,6 @@ def _bias_rate(mass, block, rotation, w, work, rate):
             rate[3 + i, j] = turn
 
 
-@kernel
-def _solve_six(A, x):
-    """x (6,) := A^-1 x by elimination with pivoting; A (6, 6) is overwritten."""
-    for k in range(6):
-        best = k
-        for i in range(k + 1, 6):
-            if abs(A[i, k]) > abs(A[best, k]):
-                best = i
-        if best != k:
-            for j in range(6):
-                A[k, j], A[best, j] = A[best, j], A[k, j]
-            x[k], x[best] = x[best], x[k]
-        for i in range(k + 1, 6):
-            factor = A[i, k] / A[k, k]
-            for j in range(k, 6):
-                A[i, j] -= factor * A[k, j]
-            x[i] -= factor * x[k]
-    for k in range(5, -1, -1):
-        for j in range(k + 1, 6):
-            x[k] -= A[k, j] * x[j]
-        x[k] /= A[k, k]
-
-
 @leaf
 def in_skyline(b, a, i, j):
     """Whether the mass of the six degrees of freedom from a on has the entry (i, j)."""
@@ -179,7 +157,7 @@ def steady_spin(m, d, b: Blocks, derivatives, free, work):
             x[i] = b.push[a + i]
             for j in range(3):
                 A[i, 3 + j] += dt * rate[i, j]
-        _solve_six(A, x)
+        solve_dense(A, x.reshape((6, 1)), 6, 0.0)
         for i in range(6):
             moved = 0.0
             for j in range(6):

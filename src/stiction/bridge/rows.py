@@ -63,7 +63,7 @@ NOISE = 1e-13
 across it that would be zero."""
 
 ALIKE = 1.5e-4
-"""Difference of two gaps of one pair that is none, over the radius of its smaller geom. What the
+"""Difference of two gaps of a pair that does not count, over the smaller geom's radius. What the
 collision detector rounds decides nothing then: whether a face's four corners meet the ground in one
 step or in two. Ten times less, or more, and steps of piles need more attempts."""
 

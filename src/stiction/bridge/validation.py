@@ -110,7 +110,7 @@ def check_data(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 
 def not_finite(model: mujoco.MjModel, data: mujoco.MjData) -> InvalidInput:
-    """The error that names the first number in the state or the inputs that is none."""
+    """The error that names the first entry in the state or the inputs that is not a number."""
     for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos"):
         values = getattr(data, name)
         bad = np.argwhere(~np.isfinite(values))

@@ -54,7 +54,7 @@ def command(
         tyro.conf.arg(
             metavar="NAME ...",
             help="each by itself; of contact problems: newton, reduced, structural, standard, "
-            "search, interior-point, conic, driving, lagrangian, cuts; of LCPs: auto, lemke, "
+            "search, interior-point, conic, driving, lagrangian, polygon; of LCPs: auto, lemke, "
             "lexicographic, search, dantzig, principal",
             help_behavior_hint="(default: Coulomb's ladder; auto)",
         ),
@@ -114,7 +114,7 @@ def _check_solvers(given: tuple[str, ...], facets: int | None) -> tuple[str, ...
     from stiction.lcp import METHODS
 
     if facets is not None:
-        Coulomb(facets)  # refuses a polygon that is none
+        Coulomb(facets)  # refuses what is no polygon
     names = tuple(name.strip().lower().replace("-", " ") for name in given)
     for name in names:
         if name in SOLVERS:

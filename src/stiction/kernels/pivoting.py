@@ -140,7 +140,7 @@ def _direction_error(dx, dw, rows, k, unit, spare):
 
 
 @kernel
-def _settle(b, start, unit):
+def _complete_direction(b, start, unit):
     """Completes dx to a direction (dx, dw) of column `start` (none if negative), refined once
     if need be; returns its error."""
     k = b.size[0]
@@ -168,7 +168,7 @@ def enter_z(b, j):
         spare[t] = columns[j, rows[t]]
         dx[t] = 0.0
     _apply_inverse(b.inverse, k, spare, dx, -1.0)
-    return _settle(b, j, np.int64(-1))  # a literal would have it compiled twice
+    return _complete_direction(b, j, np.int64(-1))  # a literal would have it compiled twice
 
 
 @kernel
@@ -178,7 +178,7 @@ def enter_w(b, i):
     inverse, dx = b.inverse, b.dx
     for s in range(b.size[0]):
         dx[s] = inverse[s, t]
-    return _settle(b, np.int64(-1), t)
+    return _complete_direction(b, np.int64(-1), t)
 
 
 @kernel

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.kernels import cholesky
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.status import Code
 
@@ -52,13 +52,13 @@ def _column(A, clamped, k, d, y):
 def _try_clamp(A, L, clamped, k, i, y):
     """Appends row i to the factor if it is independent; returns the new k."""
     _column(A, clamped, k, i, y)
-    cholesky.forward(L, k, y)
+    linear.forward(L, k, y)
     pivot = A[i, i]
     for s in range(k):
         pivot -= y[s] * y[s]
     if not pivot > RANK * A[i, i]:
         return k
-    cholesky.append(L, k, y, pivot)
+    linear.append(L, k, y, pivot)
     clamped[k] = i
     return k + 1
 
@@ -66,7 +66,7 @@ def _try_clamp(A, L, clamped, k, i, y):
 @kernel
 def _unclamp(L, clamped, k, slot):
     """Removes a slot from the factor and the list; returns the new k."""
-    cholesky.delete(L, k, slot)
+    linear.delete(L, k, slot)
     for s in range(slot, k - 1):
         clamped[s] = clamped[s + 1]
     return k - 1
@@ -89,8 +89,8 @@ def _zero_clamped(A, b, L, clamped, k, f, a, y):
     """Moves f on the clamped rows so that a vanishes there, and recomputes a."""
     for s in range(k):
         y[s] = -a[clamped[s]]
-    cholesky.forward(L, k, y)
-    cholesky.backward(L, k, y)
+    linear.forward(L, k, y)
+    linear.backward(L, k, y)
     for s in range(k):
         f[clamped[s]] += y[s]
     _refresh(A, b, f, a)
@@ -223,7 +223,7 @@ def dantzig(A, b, lo, hi, state, f, a, ray, limit):
                 return Code.PIVOT_LIMIT, pivots
             pivots += 1
             _column(A, clamped, k, d, half)
-            cholesky.forward(L, k, half)
+            linear.forward(L, k, half)
             rate = A[d, d]
             for s in range(k):
                 rate -= half[s] * half[s]
@@ -231,7 +231,7 @@ def dantzig(A, b, lo, hi, state, f, a, ray, limit):
                 return Code.UNSUITABLE, pivots
             for s in range(k):
                 y[s] = -sign * half[s]
-            cholesky.backward(L, k, y)
+            linear.backward(L, k, y)
             row = A[d]
             for i in range(n):
                 da[i] = sign * row[i]
@@ -259,7 +259,7 @@ def dantzig(A, b, lo, hi, state, f, a, ray, limit):
                     f[d] = lo[d]
                     state[d] = LOW
                 else:
-                    cholesky.append(L, k, half, rate)
+                    linear.append(L, k, half, rate)
                     clamped[k] = d
                     a[d] = 0.0
                     state[d] = CLAMPED

@@ -59,7 +59,8 @@ from numpy.typing import ArrayLike
 
 from stiction.contact.certificate.grading import grade_problem
 from stiction.contact.certificate.laws import Entry, Law, Table
-from stiction.contact.problem.problem import ContactProblem, impulse
+from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.validation import impulse
 from stiction.errors import InvalidInput
 from stiction.tolerances import RESIDUAL
 

@@ -209,13 +209,10 @@ def grade_blocks(
 
 
 @kernel
-def grade_problem(
-    law, facets, dt, arrays: Arrays, scales: Scales, delassus, v, f_n, f_t, f_j, f_b
-) -> Table:  # fmt: skip
-    """The certificate of velocity v (nv,) and impulses of a problem with dense arrays; delassus:
-    see `blocks_of`."""
+def grade_dense(law, facets, b: Blocks, scales: Scales, delassus, v, f_n, f_t, f_j, f_b) -> Table:
+    """The certificate of velocity v (nv,) and impulses by kind, of a problem whose blocks b come
+    from dense arrays; delassus: see `blocks_of`."""
     count, nv = scales.speed.shape[0], v.shape[0]
-    b = blocks_of(arrays, dt, delassus)
     u, f = np.zeros((count, ROWS)), np.zeros((count, ROWS))
     collect(f_n, f_t, f_j, f_b, f)
     row_velocities(b, count, v, u)
@@ -233,3 +230,12 @@ def grade_problem(
         table,
     )  # fmt: skip
     return table
+
+
+@kernel
+def grade_problem(
+    law, facets, dt, arrays: Arrays, scales: Scales, delassus, v, f_n, f_t, f_j, f_b
+) -> Table:  # fmt: skip
+    """The same from the arrays: one call for Python."""
+    b = blocks_of(arrays, dt, delassus)
+    return grade_dense(law, facets, b, scales, delassus, v, f_n, f_t, f_j, f_b)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
 from stiction.contact.problem.dense_blocks import blocks_of
-from stiction.contact.problem.problem import ContactProblem, impulse
+from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scales import block_speed
+from stiction.contact.problem.validation import impulse
 from stiction.kernels.compile import kernel, lean, lean_leaf
 
 STILL = 1e-9
@@ -55,9 +56,9 @@ def read_modes(b: Blocks, count, u, f, own, mode):
 
 
 @kernel
-def read_problem_modes(arrays: Arrays, dt, own, delassus, v, normal) -> NDArray[np.int8]:
-    """(nc,) `Mode` of the contacts of a problem with dense arrays; delassus: see `blocks_of`."""
-    b, nc = blocks_of(arrays, dt, delassus), normal.shape[0]
+def read_dense_modes(b: Blocks, own, v, normal) -> NDArray[np.int8]:
+    """(nc,) `Mode` of the contacts of a problem whose blocks come from dense arrays."""
+    nc = normal.shape[0]
     u, f = np.empty((nc, ROWS)), np.empty((nc, ROWS))
     f[:, 0] = normal
     row_velocities(b, nc, v, u)
@@ -66,9 +67,15 @@ def read_problem_modes(arrays: Arrays, dt, own, delassus, v, normal) -> NDArray[
     return modes
 
 
+@kernel
+def _read_problem_modes(arrays: Arrays, dt, own, delassus, v, normal) -> NDArray[np.int8]:
+    """The same from the arrays: one call for Python."""
+    return read_dense_modes(blocks_of(arrays, dt, delassus), own, v, normal)
+
+
 def contact_modes(problem: ContactProblem, velocity: Array, normal: Array) -> NDArray[np.int8]:
     """(nc,) `Mode` of each contact."""
     v = impulse("velocity", velocity, (problem.nv,))
     own, W = problem.scales.own, problem.kernel_delassus
-    modes: NDArray[np.int8] = read_problem_modes(problem.arrays, problem.dt, own, W, v, normal)
+    modes: NDArray[np.int8] = _read_problem_modes(problem.arrays, problem.dt, own, W, v, normal)
     return modes

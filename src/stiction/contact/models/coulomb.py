@@ -150,9 +150,8 @@ class Coulomb(LadderModel):
             problem.arrays,
             problem.dt,
             self.facets or 0,
-            problem.whitened,
-            problem.scales,
             *problem.factor,
+            problem.kernel_free,
             start is not None,
             guess,
         )

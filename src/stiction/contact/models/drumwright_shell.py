@@ -81,6 +81,6 @@ class DrumwrightShell(ContactModel):
         """Impulses of an island."""
         scaled = ScaledProblem(problem)
         before = None if start is None else scaled.scale(start.normal, start.tangent, start.box)
-        way = "lagrangian" if self.facets is None else "cuts"
+        way = "lagrangian" if self.facets is None else "polygon"
         attempt = SOLVERS[way](scaled, before, Options(int(self.facets or 0)))
         return from_attempt(scaled, attempt, way)

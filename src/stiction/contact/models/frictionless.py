@@ -16,8 +16,9 @@ from stiction.contact.models.description import Compiled, Kind, SustainedLaw
 from stiction.contact.models.model import ContactModel, Impulses
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.solvers.drumwright.active_set import States
 from stiction.contact.solvers.drumwright.columns import Answer, solve_whitened, warm_states
-from stiction.contact.solvers.drumwright.pivoting import DRIVEN, WARM, States
+from stiction.contact.solvers.drumwright.pivoting import DRIVEN, WARM
 from stiction.contact.solvers.drumwright.viscous import solve_loads
 from stiction.status import Status
 

@@ -41,8 +41,8 @@ class SingleSolver(ContactModel):
 def by_solver(solver: str, facets: int | None = None) -> ContactModel:
     """The model that solves by that solver alone, on the circular cone or on a polygon.
 
-    `lagrangian` and `cuts` find least kinetic energy over the cone (`DrumwrightShell`), the others
-    solve Coulomb's law.
+    `lagrangian` and `polygon` find least kinetic energy over the cone (`DrumwrightShell`), the
+    others solve Coulomb's law.
     """
     if solver not in SOLVERS:
         raise InvalidInput("solver", unknown(solver, SOLVERS))
@@ -50,8 +50,8 @@ def by_solver(solver: str, facets: int | None = None) -> ContactModel:
         raise InvalidInput("facets", f"is {facets}: a polygon has 3 or more")
     if facets is not None and solver in ON_THE_CIRCLE:
         raise InvalidInput("solver", f"{solver} solves on the circular cone: leave facets out")
-    if facets is None and solver == "cuts":
-        raise InvalidInput("solver", "cuts solves on a polygon: it needs facets")
-    if solver in ("lagrangian", "cuts"):
+    if facets is None and solver == "polygon":
+        raise InvalidInput("solver", "polygon needs facets")
+    if solver in ("lagrangian", "polygon"):
         return DrumwrightShell(facets)
     return SingleSolver(solver, facets)

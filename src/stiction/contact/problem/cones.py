@@ -26,6 +26,7 @@ import numpy as np
 
 from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import orthonormal_rows, project_out
 
 DEPENDENT = 1e-10
 """A row's remainder after projection, relative to the row, below which it is dependent. The
@@ -56,50 +57,6 @@ class Cones(NamedTuple):
 
 
 @kernel
-def orthonormal_rows(rows, basis, kept):
-    """Fills `basis` (r, r) with an orthonormal basis of the span of `rows` (m, r) and `kept` (m,)
-    with which rows added to it; returns its size. Drumwright's Algorithm 2: one candidate after
-    the other, O(r^2) each; projecting twice stands for the appended Cholesky row."""
-    size = 0
-    r = rows.shape[1]
-    work = np.empty(r)
-    for i in range(rows.shape[0]):
-        kept[i] = False
-        if size == r:
-            continue
-        length = 0.0
-        for a in range(r):
-            work[a] = rows[i, a]
-            length += work[a] * work[a]
-        length = np.sqrt(length)
-        project_out(basis, size, work)
-        project_out(basis, size, work)
-        rest = 0.0
-        for a in range(r):
-            rest += work[a] * work[a]
-        rest = np.sqrt(rest)
-        if rest > DEPENDENT * length:
-            for a in range(r):
-                basis[size, a] = work[a] / rest
-            size += 1
-            kept[i] = True
-    return size
-
-
-@kernel
-def project_out(basis, size, row):
-    """row := row less its part in the span of the first `size` rows of the orthonormal `basis`."""
-    r = row.shape[0]
-    for k in range(size):
-        along = 0.0
-        for a in range(r):
-            along += basis[k, a] * row[a]
-        if along != 0.0:
-            for a in range(r):
-                row[a] -= along * basis[k, a]
-
-
-@kernel
 def project_row(basis, size, row, shift):
     """Takes the basis out of `row` in place; returns row . shift of before, and the length of
     what remains (zero if it is rounding of the row itself)."""
@@ -108,23 +65,21 @@ def project_row(basis, size, row, shift):
     for a in range(row.shape[0]):
         before += row[a] * row[a]
         moved += row[a] * shift[a]
+    rest = np.sqrt(before)
     if size > 0:
         project_out(basis, size, row)
-        project_out(basis, size, row)
-    after = 0.0
-    for a in range(row.shape[0]):
-        after += row[a] * row[a]
-    if not after > DEPENDENT * DEPENDENT * before:
+        rest = project_out(basis, size, row)
+    if not rest > DEPENDENT * np.sqrt(before):
         row[:] = 0.0
         return moved, 0.0
-    return moved, np.sqrt(after)
+    return moved, rest
 
 
 @kernel
 def joint_shift(rows_joint, free_joint, basis, kept):
     """(size, shift): an orthonormal basis of the joint rows' span in `basis`, and the change of
     velocity (r,) within it that brings the free joint velocities to zero."""
-    size = orthonormal_rows(rows_joint, basis, kept)
+    size = orthonormal_rows(rows_joint, basis, kept, DEPENDENT)
     r = basis.shape[1]
     shift = np.zeros(r)
     # Kept row i is basis-triangular: rows_i = sum_k (rows_i . basis_k) basis_k, k <= its rank.

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head
-from stiction.contact.problem.islands import merge, root
 from stiction.kernels.compile import lean
+from stiction.kernels.linear import merge, root
 from stiction.kernels.packing import packed
 from stiction.kernels.sparse import BlockMatrix, connect, find_block, order_nodes, words
 

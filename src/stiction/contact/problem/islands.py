@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import merge, root
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -25,24 +26,6 @@ class Island(NamedTuple):
     joints: Indices
     boxes: Indices
     dofs: Indices
-
-
-@kernel
-def root(parent: Indices, i: int) -> int:
-    """Representative of the set of i; shortens the way to it."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@kernel
-def merge(parent: Indices, i: int, j: int) -> None:
-    """Joins the sets of i and j. The smaller index is the root: labels do not depend on the
-    order of rows."""
-    a = root(parent, i)
-    b = root(parent, j)
-    parent[max(a, b)] = min(a, b)
 
 
 @kernel

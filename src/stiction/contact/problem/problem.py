@@ -12,6 +12,8 @@ Unknown are the velocity v+ after the step and the impulses f_n, f_t, f_j, f_b:
 Contact models see it whitened: with M = L L', row_w = L^-1 row and v_free = v + h M^-1 f, the
 velocity along each row is `free + rows (rows' impulses)`. A problem given by its contact-space
 (Delassus) matrix W = rows rows' has the same view, and no mass.
+
+Longer than other files: half of it is what users look up, the parameters and each array's property.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Whitened
 from stiction.contact.problem.files import read_npz
 from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
 from stiction.contact.problem.scales import Scales, measure
-from stiction.errors import InvalidInput, real_numbers
+from stiction.errors import InvalidInput
+from stiction.kernels import linear
 
 T = TypeVar("T")
 N = TypeVar("N", np.float64, np.int64)
@@ -69,8 +72,8 @@ class ContactProblem:
     `box_limit` only.
 
     Arrays are copied and checked once: a wrong shape, a non-finite entry, a negative friction or
-    an inertia that is none raise `InvalidInput` with the array's name and the index. The
-    attributes of the same names are read-only views.
+    an inertia that is not positive definite raise `InvalidInput` with the array's name and the
+    index. The attributes of the same names are read-only views.
     """
 
     __slots__ = (
@@ -121,15 +124,15 @@ class ContactProblem:
     ) -> None:
         mass_matrix, factor, last = check.spd("mass", mass)
         nv = len(mass_matrix)
-        normal_rows = _rows("normal", normal, nv)
+        normal_rows = check.dof_rows("normal", normal, nv)
         nc = len(normal_rows)
         if tangent is None:
             tangent_rows = np.zeros((nc, 2, nv))
         else:
             tangent_rows = check.real("tangent", tangent, (nc, 2, nv))
-        joint_rows = _rows("joint", joint, nv)
-        box_rows = _rows("box", box, nv)
-        contact, ratio = _box_friction(box_contact, box_friction, len(box_rows), nc)
+        joint_rows = check.dof_rows("joint", joint, nv)
+        box_rows = check.dof_rows("box", box, nv)
+        contact, ratio = check.box_friction_of(box_contact, box_friction, len(box_rows), nc)
         if box_limit is None and (contact < 0).any():
             reason = "is missing: each row of box needs its limit tau h, or a contact"
             raise InvalidInput("box_limit", reason)
@@ -140,8 +143,8 @@ class ContactProblem:
                 check.real("force", force, (nv,)),
                 normal_rows,
                 tangent_rows,
-                _friction(friction, nc, needed=tangent is not None and viscosity is None),
-                _viscosity(viscosity, nc),
+                check.friction_of(friction, nc, needed=tangent is not None and viscosity is None),
+                check.viscosity_of(viscosity, nc),
                 check.per_row("bound", bound, nc, 0.0),
                 joint_rows,
                 check.per_row("joint_target", joint_target, len(joint_rows), 0.0),
@@ -203,8 +206,8 @@ class ContactProblem:
                 np.zeros(len(free)),
                 np.zeros((nc, 0)),
                 np.zeros((nc, 2, 0)),
-                _friction(friction, nc, needed=True),
-                _viscosity(viscosity, nc),
+                check.friction_of(friction, nc, needed=True),
+                check.viscosity_of(viscosity, nc),
                 check.per_row("bound", bound, nc, 0.0),
                 none,
                 np.zeros(0),
@@ -372,7 +375,7 @@ class ContactProblem:
 
     @property
     def factor(self) -> tuple[Array, NDArray[np.int64]]:
-        """Factor of the mass as `whitening.factorize` leaves it, for kernels."""
+        """Factor of the mass as `linear.factorize` leaves it, for kernels."""
         return self._factor, self._last
 
     @property
@@ -390,57 +393,30 @@ class ContactProblem:
     @property
     def free_velocity(self) -> Array:
         """(nv,) v + h M^-1 f, without any contact; of a Delassus problem q."""
-        return _locked(self._once("free", self._free))
+        return _locked(self.kernel_free)
+
+    @property
+    def kernel_free(self) -> Array:
+        """`free_velocity` with its writable flag, for kernels; see `Arrays`."""
+        return self._once("free", self._free)
 
     def _free(self) -> Array:
         arrays = self._arrays
         if self.delassus is not None or not arrays.force.any():
             return arrays.velocity
         drift = self.dt * arrays.force
-        whitening.solve(self._factor, self._last, drift)
+        linear.solve(self._factor, self._last, drift)
         return arrays.velocity + drift
 
     def _whiten(self) -> Whitened:
-        arrays, nc, nj, nv = self._arrays, self.nc, self.nj, self.nv
-        if self.delassus is not None:
-            return self._whiten_delassus()
-        v_free = self._once("free", self._free)
-        rows = np.concatenate(
-            [arrays.normal, arrays.tangent.reshape(2 * nc, nv), arrays.joint, arrays.box]
-        )
-        free = whitening.whiten_rows(self._factor, self._last, rows, v_free)
-        end_t, end_j = 3 * nc, 3 * nc + nj
-        return Whitened(
-            rows[:nc],
-            rows[nc:end_t].reshape(nc, 2, nv),
-            rows[end_t:end_j],
-            rows[end_j:],
-            free[:nc] - arrays.bound,
-            free[nc:end_t].reshape(nc, 2),
-            free[end_t:end_j] - arrays.joint_target,
-            free[end_j:],
-            whitening.whiten_momentum(self._factor, self._last, v_free),
-        )
-
-    def _whiten_delassus(self) -> Whitened:
-        rows, free = self._by_contact(self._factor), self._by_contact(self._arrays.velocity)
+        free = self.kernel_free
+        if self.delassus is None:
+            return whitening.whiten(self._arrays, self._factor, self._last, free)
         diagonal = self.kernel_delassus.diagonal()
-        momentum = _least_squares(self._factor, self._arrays.velocity, diagonal)
-        none = np.zeros((0, len(momentum)))
-        return Whitened(
-            np.ascontiguousarray(rows[:, 0]),
-            np.ascontiguousarray(rows[:, 1:]),
-            none,
-            none,
-            free[:, 0] - self._arrays.bound,
-            np.ascontiguousarray(free[:, 1:]),
-            np.zeros(0),
-            np.zeros(0),
-            momentum,
-        )
+        return whitening.whiten_contact_space(self._arrays, self._factor, diagonal)
 
     def _measure(self) -> Scales:
-        free = self._once("free", self._free)
+        free = self.kernel_free
         return measure(self._arrays, self.dt, self.whitened, free, self.kernel_delassus)
 
     @property
@@ -448,15 +424,6 @@ class ContactProblem:
         """`delassus` with its writable flag, for kernels (see `Arrays`); (0, 0) without one."""
         given = np.zeros((0, 0)) if self.delassus is None else self.delassus
         return self._once("delassus", lambda: np.array(given))
-
-    def _by_contact(self, rows: Array) -> Array:
-        """Interleaved rows (dimension nc, ...) as (nc, 3, ...), zeros for a missing tangent."""
-        shape = (self.nc, self.dimension, *rows.shape[1:])
-        if self.dimension == 3:
-            return rows.reshape(shape)
-        out = np.zeros((self.nc, 3, *rows.shape[1:]))
-        out[:, :2] = rows.reshape(shape)
-        return out
 
     def velocity_from(
         self,
@@ -470,24 +437,24 @@ class ContactProblem:
         None means no impulse. Of a Delassus problem: u (dimension nc,), interleaved.
         """
         arrays = self._arrays
-        f_n = impulse("normal", normal, (self.nc,))
-        f_t = impulse("tangent", tangent, (self.nc, 2))
-        f_j = impulse("joint", joint, (self.nj,))
-        f_b = impulse("box", box, (self.nb,))
+        f_n = check.impulse("normal", normal, (self.nc,))
+        f_t = check.impulse("tangent", tangent, (self.nc, 2))
+        f_j = check.impulse("joint", joint, (self.nj,))
+        f_b = check.impulse("box", box, (self.nb,))
         if self.delassus is not None:
             f = np.column_stack([f_n, f_t])[:, : self.dimension].ravel()
             return arrays.velocity + self.kernel_delassus @ f
         change = whitening.momentum_change(arrays, self.dt, f_n, f_t, f_j, f_b)
-        whitening.solve(self._factor, self._last, change)
+        linear.solve(self._factor, self._last, change)
         return arrays.velocity + change
 
     def contact_velocity(self, velocity: ArrayLike) -> RowVelocity:
         """Velocity along each row for the velocity (nv,) of the bodies; bounds and targets
         are not subtracted."""
-        v = impulse("velocity", velocity, (self.nv,))
+        v = check.impulse("velocity", velocity, (self.nv,))
         arrays = self._arrays
         if self.delassus is not None:
-            u = self._by_contact(v)
+            u = whitening.by_contact(v, self.nc)
             return RowVelocity(u[:, 0].copy(), u[:, 1:].copy(), np.zeros(0), np.zeros(0))
         slip = whitening.times(arrays.tangent.reshape(2 * self.nc, self.nv), v)
         return RowVelocity(
@@ -595,68 +562,6 @@ def _from_arguments(arguments: dict[str, Any]) -> ContactProblem:
         return ContactProblem(**arguments)
     rest = dict(arguments)
     return ContactProblem.from_delassus(rest.pop("delassus"), rest.pop("free_velocity"), **rest)
-
-
-def impulse(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array:
-    """`value` as a contiguous, writable float64 array of `shape`, zeros for None.
-
-    Copied only where it has to be. Not checked for finiteness: a certificate grades what it
-    is given, and grades NaN as infinitely wrong.
-    """
-    if value is None:
-        return np.zeros(shape)
-    array = np.ascontiguousarray(real_numbers(name, value), dtype=np.float64)
-    if array.shape != shape:
-        raise InvalidInput(name, f"must have shape {shape}", array.shape)
-    return array if array.flags.writeable else array.copy()
-
-
-def _rows(name: str, value: ArrayLike | None, nv: int) -> Array:
-    return np.zeros((0, nv)) if value is None else check.real(name, value, (-1, nv))
-
-
-def _friction(value: ArrayLike | None, nc: int, *, needed: bool) -> Array:
-    if value is None:
-        if needed and nc:
-            reason = "is missing: tangents need mu per contact (0: frictionless, inf: no limit)"
-            raise InvalidInput("friction", reason)
-        value = 0.0
-    advice = "a coefficient of friction lies in [0, inf]"
-    return check.nonnegative("friction", value, nc, advice, infinite=True)
-
-
-def _viscosity(value: ArrayLike | None, nc: int) -> Array:
-    advice = "viscosity is a finite number >= 0 in N s/m"
-    given = 0.0 if value is None else value
-    return check.nonnegative("viscosity", given, nc, advice, infinite=False)
-
-
-def _box_friction(
-    contact: ArrayLike | None, ratio: ArrayLike | None, nb: int, nc: int
-) -> tuple[NDArray[np.int64], Array]:
-    """(nb,) contacts, -1 for none, and limits per normal impulse, checked."""
-    advice = f"the number of one of {nc} contacts, or -1 for none"
-    which = check.indices("box_contact", -1 if contact is None else contact, nb, nc, advice)
-    given = 0.0 if ratio is None else ratio
-    advice = "a ratio of impulses is a finite number >= 0"
-    ratios = check.nonnegative("box_friction", given, nb, advice, infinite=False)
-    if contact is not None and np.ndim(given) == 0:
-        return which, np.where(which < 0, 0.0, ratios)
-    loose = np.flatnonzero((which < 0) & (ratios > 0.0))
-    if loose.size:
-        reason = f"is {ratios[loose[0]]:g}, but box_contact gives the row no contact"
-        raise InvalidInput("box_friction", reason, ratios.shape, (int(loose[0]),))
-    return which, ratios
-
-
-def _least_squares(rows: Array, free: Array, diagonal: Array) -> Array:
-    """x (r,) with rows x nearest to `free`, each entry weighted by 1 / diagonal.
-
-    So weighted the columns of `rows` are orthogonal: they were eigenvectors (`check.psd`).
-    """
-    weight = np.divide(1.0, diagonal, out=np.zeros(len(free)), where=diagonal > 0.0)
-    weighted = weight[:, None] * rows
-    return cast(Array, (free @ weighted) / np.einsum("ij,ij->j", rows, weighted))
 
 
 def _locked(array: NDArray[N]) -> NDArray[N]:

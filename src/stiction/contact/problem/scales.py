@@ -287,8 +287,8 @@ def _finish(b: Blocks, own: Array, sigma: Array, weight: Array) -> Scales:
 
 
 @kernel
-def _measure_mass(b: Blocks, weight: Array, v_free: Array) -> Scales:
-    """Scales of a problem with mass."""
+def measure_blocks(b: Blocks, weight: Array, v_free: Array) -> Scales:
+    """Scales of a problem with mass; weight (count, ROWS): inverse inertias of its rows."""
     nv, count = v_free.shape[0], weight.shape[0]
     own, inverse = np.empty(nv), np.empty(nv)
     own_speeds(b, v_free, inverse, own)
@@ -338,4 +338,4 @@ def measure(
     b, weight = blocks_of(arrays, dt, delassus), weights(whitened)
     if delassus.shape[0] > 0:
         return _measure_contact_space(b, weight, delassus)
-    return _measure_mass(b, weight, v_free)
+    return measure_blocks(b, weight, v_free)

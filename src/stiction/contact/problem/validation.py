@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from stiction.contact.problem.whitening import factorize
 from stiction.errors import InvalidInput, real_numbers
+from stiction.kernels.linear import factorize
 
 Array = NDArray[np.float64]
 
@@ -185,3 +185,58 @@ def refuse_tied_rows(box_contact: NDArray[np.int64], box_friction: Array, who: s
             "use Coulomb, or leave box_friction out"
         )
         raise InvalidInput("box_contact", reason, box_contact.shape, (row,))
+
+
+def impulse(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    """`value` as a contiguous, writable float64 array of `shape`, zeros for None.
+
+    Copied only where it has to be. Not checked for finiteness: a certificate grades what it
+    is given, and grades NaN as infinitely wrong.
+    """
+    if value is None:
+        return np.zeros(shape)
+    array = np.ascontiguousarray(real_numbers(name, value), dtype=np.float64)
+    if array.shape != shape:
+        raise InvalidInput(name, f"must have shape {shape}", array.shape)
+    return array if array.flags.writeable else array.copy()
+
+
+def dof_rows(name: str, value: ArrayLike | None, nv: int) -> Array:
+    """(rows, nv) finite rows; none for None."""
+    return np.zeros((0, nv)) if value is None else real(name, value, (-1, nv))
+
+
+def friction_of(value: ArrayLike | None, nc: int, *, needed: bool) -> Array:
+    """(nc,) coefficients of friction; zeros for None, which is refused where they are needed."""
+    if value is None:
+        if needed and nc:
+            reason = "is missing: tangents need mu per contact (0: frictionless, inf: no limit)"
+            raise InvalidInput("friction", reason)
+        value = 0.0
+    advice = "a coefficient of friction lies in [0, inf]"
+    return nonnegative("friction", value, nc, advice, infinite=True)
+
+
+def viscosity_of(value: ArrayLike | None, nc: int) -> Array:
+    """(nc,) viscosities; zeros for None."""
+    advice = "viscosity is a finite number >= 0 in N s/m"
+    given = 0.0 if value is None else value
+    return nonnegative("viscosity", given, nc, advice, infinite=False)
+
+
+def box_friction_of(
+    contact: ArrayLike | None, ratio: ArrayLike | None, nb: int, nc: int
+) -> tuple[NDArray[np.int64], Array]:
+    """(nb,) contacts, -1 for none, and limits per normal impulse, checked."""
+    advice = f"the number of one of {nc} contacts, or -1 for none"
+    which = indices("box_contact", -1 if contact is None else contact, nb, nc, advice)
+    given = 0.0 if ratio is None else ratio
+    advice = "a ratio of impulses is a finite number >= 0"
+    ratios = nonnegative("box_friction", given, nb, advice, infinite=False)
+    if contact is not None and np.ndim(given) == 0:
+        return which, np.where(which < 0, 0.0, ratios)
+    loose = np.flatnonzero((which < 0) & (ratios > 0.0))
+    if loose.size:
+        reason = f"is {ratios[loose[0]]:g}, but box_contact gives the row no contact"
+        raise InvalidInput("box_friction", reason, ratios.shape, (int(loose[0]),))
+    return which, ratios

@@ -1,73 +1,17 @@
-"""Factor of the mass, and rows divided by it: M = L L', row_w = L^-1 row.
-
-Own loops rather than LAPACK: a threaded BLAS wakes its workers for a few hundred flops, and on
-a busy machine waits milliseconds for them where the work is two microseconds. The factor is
-kept as U = L', and `last[j]` is the last nonzero of row j of U: with many bodies M is block
-diagonal, a row touches two of them, and loops that skip zeros do no more than that asks for.
-"""
+"""Rows divided by the factor of the mass: M = L L', row_w = L^-1 row (`kernels/linear.py`)."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.problem.arrays import Array, Arrays
+from stiction.contact.problem.arrays import Array, Arrays, Whitened
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import divide
 
 Indices = NDArray[np.int64]
-
-
-@kernel
-def factorize(mass: Array, upper: Array, last: Indices, least: float) -> int:
-    """Fills `upper` (nv, nv) and `last` (nv,); returns -1, or the row that has no pivot.
-
-    A pivot must exceed `least` of its diagonal entry, what rounding alone would leave.
-    """
-    nv = mass.shape[0]
-    for j in range(nv):
-        row = upper[j]
-        last[j] = j
-        for k in range(nv):
-            row[k] = mass[j, k] if k >= j else 0.0
-            if row[k] != 0.0:
-                last[j] = k
-        for i in range(j):
-            factor = upper[i, j]
-            if factor != 0.0:
-                above = upper[i]
-                for k in range(j, last[i] + 1):
-                    row[k] -= factor * above[k]
-                last[j] = max(last[j], last[i])
-        if not row[j] > least * mass[j, j]:
-            return j
-        pivot = np.sqrt(row[j])
-        for k in range(j, last[j] + 1):
-            row[k] /= pivot
-    return -1
-
-
-@kernel
-def divide(upper: Array, last: Indices, y: Array) -> None:
-    """y := L^-1 y."""
-    for j in range(y.shape[0]):
-        if y[j] != 0.0:
-            row = upper[j]
-            value = y[j] / row[j]
-            y[j] = value
-            for k in range(j + 1, last[j] + 1):
-                y[k] -= value * row[k]
-
-
-@kernel
-def solve(upper: Array, last: Indices, y: Array) -> None:
-    """y := M^-1 y."""
-    divide(upper, last, y)
-    for j in range(y.shape[0] - 1, -1, -1):
-        row = upper[j]
-        total = y[j]
-        for k in range(j + 1, last[j] + 1):
-            total -= row[k] * y[k]
-        y[j] = total / row[j]
 
 
 @kernel
@@ -123,3 +67,57 @@ def whiten_momentum(upper: Array, last: Indices, v: Array) -> Array:
             total += upper[j, k] * v[k]
         out[j] = total
     return out
+
+
+@kernel
+def whiten(arrays: Arrays, upper: Array, last: Indices, v_free: Array) -> Whitened:
+    """The problem in coordinates of unit mass; upper, last: factor of its mass."""
+    nc, nv = arrays.normal.shape
+    normal, joint, box = arrays.normal.copy(), arrays.joint.copy(), arrays.box.copy()
+    tangent = arrays.tangent.copy().reshape(2 * nc, nv)
+    free_normal = whiten_rows(upper, last, normal, v_free) - arrays.bound
+    free_tangent = whiten_rows(upper, last, tangent, v_free).reshape(nc, 2)
+    free_joint = whiten_rows(upper, last, joint, v_free) - arrays.joint_target
+    free_box = whiten_rows(upper, last, box, v_free)
+    momentum = whiten_momentum(upper, last, v_free)
+    return Whitened(
+        normal, tangent.reshape(nc, 2, nv), joint, box, free_normal, free_tangent, free_joint,
+        free_box, momentum,
+    )  # fmt: skip
+
+
+def whiten_contact_space(arrays: Arrays, factor: Array, diagonal: Array) -> Whitened:
+    """The same of a problem u = W f + q; factor (n, r): W = factor factor', diagonal (n,): of W."""
+    nc = len(arrays.friction)
+    rows, free = by_contact(factor, nc), by_contact(arrays.velocity, nc)
+    momentum = _least_squares(factor, arrays.velocity, diagonal)
+    none = np.zeros((0, len(momentum)))
+    return Whitened(
+        np.ascontiguousarray(rows[:, 0]),
+        np.ascontiguousarray(rows[:, 1:]),
+        none,
+        none,
+        free[:, 0] - arrays.bound,
+        np.ascontiguousarray(free[:, 1:]),
+        np.zeros(0),
+        np.zeros(0),
+        momentum,
+    )
+
+
+def by_contact(rows: Array, nc: int) -> Array:
+    """Interleaved rows (dimension nc, ...) as (nc, 3, ...), zeros for a missing tangent."""
+    out = np.zeros((nc, 3, *rows.shape[1:]))
+    dimension = len(rows) // max(nc, 1)
+    out[:, :dimension] = rows.reshape(nc, dimension, *rows.shape[1:])
+    return out
+
+
+def _least_squares(rows: Array, free: Array, diagonal: Array) -> Array:
+    """x (r,) with rows x nearest to `free`, each entry weighted by 1 / diagonal.
+
+    So weighted the columns of `rows` are orthogonal: they were eigenvectors (`check.psd`).
+    """
+    weight = np.divide(1.0, diagonal, out=np.zeros(len(free)), where=diagonal > 0.0)
+    weighted = weight[:, None] * rows
+    return cast(Array, (free @ weighted) / np.einsum("ij,ij->j", rows, weighted))

@@ -11,16 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.grading import grade_problem
+from stiction.contact.certificate.grading import grade_dense
 from stiction.contact.certificate.laws import Law, Table
-from stiction.contact.certificate.modes import read_problem_modes
-from stiction.contact.problem.arrays import Array, Arrays, Whitened
+from stiction.contact.certificate.modes import read_dense_modes
+from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
-from stiction.contact.problem.scales import Scales
-from stiction.contact.problem.whitening import momentum_change, solve
+from stiction.contact.problem.dense_blocks import from_arrays
+from stiction.contact.problem.scales import measure_blocks, weights
+from stiction.contact.problem.whitening import momentum_change, whiten
 from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
 from stiction.contact.solvers.newton import newton, velocities
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import solve
 from stiction.status import Code
 
 SEED = 4
@@ -107,12 +109,13 @@ def solve_exact(p, theta, phi, warm, limit):
 
 @kernel
 def solve_arrays(
-    arrays: Arrays, dt, facets, whitened: Whitened, scales: Scales, upper, last, warm, guess
+    arrays: Arrays, dt, facets, upper, last, v_free, warm, guess
 ):  # fmt: skip
-    """`Outcome` of a problem with mass whose factor, whitened view and scales are known.
+    """`Outcome` of a problem with mass; upper, last: its factor, v_free: velocity without contacts.
 
     facets: 0 for the exact cone. warm: guess = (normal, tangent, box) impulses are tried first.
     """
+    whitened = whiten(arrays, upper, last, v_free)
     cones, joints = build_cones(whitened, arrays)
     n, units = cones.normal.shape[0], cones.parent.shape[0]
     theta = np.zeros(n)
@@ -136,11 +139,13 @@ def solve_arrays(
     velocity = momentum_change(arrays, dt, f_n, f_t, f_j, f_b)
     solve(upper, last, velocity)
     velocity += arrays.velocity
-    massive = np.empty((0, 0))
-    table = grade_problem(
-        np.int64(Law.COULOMB), facets, dt, arrays, scales, massive, velocity, f_n, f_t, f_j, f_b
-    )
-    modes = read_problem_modes(arrays, dt, scales.own, massive, velocity, f_n)
+    blocks = from_arrays(arrays, dt)
+    scales = measure_blocks(blocks, weights(whitened), v_free)
+    table = grade_dense(
+        np.int64(Law.COULOMB), facets, blocks, scales, np.empty((0, 0)), velocity,
+        f_n, f_t, f_j, f_b,
+    )  # fmt: skip
+    modes = read_dense_modes(blocks, scales.own, velocity, f_n)
     return Outcome(
         velocity, f_n, f_t, f_j, f_b, modes, table, np.int64(code), pivots, steps, rounds
     )  # fmt: skip

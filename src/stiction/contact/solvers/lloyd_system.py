@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.cones import Cones
-from stiction.kernels.compile import kernel, leaf, lean_leaf
+from stiction.kernels.compile import leaf, lean_leaf
 from stiction.kernels.dense import row_dot
+from stiction.kernels.linear import solve_dense
 
 W, Z, OPEN = 0, 1, 2
 """Which variable of a pair is basic: the velocity, the impulse, or neither."""
@@ -128,37 +129,6 @@ def add_unit(s: Path, u, slip):
     count[0] += 1
     cover_s[u] = (1.0 + ((n + 2 * u + 1) * GOLDEN) % 1.0) * max(1.0, slip)
     cover_g[u] = 1.0 + ((n + 2 * u + 2) * GOLDEN) % 1.0
-
-
-@kernel
-def _solve_dense(A, B, m):
-    """B[:m] := A[:m, :m]^-1 B[:m] for the two columns of B, A overwritten; False if singular."""
-    for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            if abs(A[i, k]) > abs(A[best, k]):
-                best = i
-        if A[best, k] == 0.0:
-            return False
-        if best != k:
-            for j in range(k, m):
-                A[k, j], A[best, j] = A[best, j], A[k, j]
-            for c in range(2):
-                B[k, c], B[best, c] = B[best, c], B[k, c]
-        for i in range(k + 1, m):
-            factor = A[i, k] / A[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, m):
-                    A[i, j] -= factor * A[k, j]
-                B[i, 0] -= factor * B[k, 0]
-                B[i, 1] -= factor * B[k, 1]
-    for k in range(m - 1, -1, -1):
-        for c in range(2):
-            total = B[k, c]
-            for j in range(k + 1, m):
-                total -= A[k, j] * B[j, c]
-            B[k, c] = total / A[k, k]
-    return True
 
 
 @lean_leaf
@@ -372,7 +342,7 @@ def build(p: Cones, directions, s: Path):
         matrix[m, m] = cover_g[at]
     if pair[FALLING]:
         right[m, 1] = 1.0
-    return m if _solve_dense(matrix, right, m + 1) else -1
+    return m if solve_dense(matrix, right, m + 1, 0.0) else -1
 
 
 @lean_leaf

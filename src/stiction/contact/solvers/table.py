@@ -5,7 +5,7 @@ interior point   Coulomb's law by sparse blocks, from nothing (`interior_point`)
 conic        Coulomb's law on the circular cone, a fixed point of conic programs (`conic`)
 driving      Coulomb's law on the circular cone, by Baraff's method (`baraff`)
 lagrangian   least kinetic energy over the circular cone (`shell`)
-cuts         least kinetic energy over the cone of a polygon (`shell`)
+polygon      least kinetic energy over the cone of a polygon (`shell`)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stiction.contact.solvers.attempt import Solver
 from stiction.contact.solvers.baraff.solve import solve_by_driving
 from stiction.contact.solvers.conic.solve import solve_by_cones
 from stiction.contact.solvers.interior_point.solve import solve_interior_point
-from stiction.contact.solvers.shell.solve import solve_by_cuts, solve_by_lagrangian
+from stiction.contact.solvers.shell.solve import solve_by_lagrangian, solve_on_polygon
 
 SOLVERS: dict[str, Solver] = {
     "newton": coulomb.solve_newton,
@@ -27,5 +27,5 @@ SOLVERS: dict[str, Solver] = {
     "conic": solve_by_cones,
     "driving": solve_by_driving,
     "lagrangian": solve_by_lagrangian,
-    "cuts": solve_by_cuts,
+    "polygon": solve_on_polygon,
 }

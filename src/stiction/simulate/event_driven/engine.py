@@ -80,7 +80,7 @@ BRIEF = 1e-3
 """Length of a piece, in steps, that is taken though a fast impact may lie within it."""
 
 SLIPS = 1e3
-"""Slip, in units of the speeds that are none, above which contacts that may not slip get an
+"""Slip, in units of the speeds that count as rest, above which contacts that may not slip get an
 impact; what is less is drift."""
 
 

@@ -12,14 +12,14 @@ from stiction.simulate.event_driven.trajectories import Motion
 
 PART = 0.5
 """Share of the tolerance at which overlap is taken back, and of the gap at which impacts are looked
-for; and of the speed that is none, at which a slip has stopped."""
+for; and of the speed that counts as rest, at which a slip has stopped."""
 
 EARLY = 0.01
 """Share of dt within which a contact that closes started there. Later ones may overlap by no more
 than is left as it is: taking it back lifts bodies, which would keep them rocking for ever."""
 
 MIDDLE = 0.5 * (PART - 1.0)
-"""Where in the range of speeds that are none, from -1 to PART, a stop is looked for."""
+"""Where in the range of speeds that count as rest, from -1 to PART, a stop is looked for."""
 
 
 def check_event(motion: Motion, phase: Phase, trial: Moved, stops: bool) -> EventCheck:

@@ -92,7 +92,7 @@ def solve_impact(
     restitution: float,
     hypothesis: Hypothesis,
 ) -> ContactSolution:
-    """Velocity after the impact and its impulses; slack (nt,): speeds that are none [m/s]."""
+    """Velocity after the impact and its impulses; slack (nt,): speeds that count as rest [m/s]."""
     kinetic = 0.5 * float(velocity @ seen.mass @ velocity)
     speed = seen.normal[touching] @ velocity
     speed[np.abs(speed) <= slack] = 0.0

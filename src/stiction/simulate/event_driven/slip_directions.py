@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.models.description import SustainedLaw
 from stiction.contact.problem import whitening
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.sustained import Forces, Loads, solve_sustained
 
@@ -97,7 +98,7 @@ def turning_rates(
     if not (sliding.any() and force.any()):
         return rates
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    whitening.factorize(mass, upper, last, 0.0)
+    linear.factorize(mass, upper, last, 0.0)
     normals, rows = normal.copy(), tangent.copy().reshape(2 * nh, nv)
     whitening.whiten_rows(upper, last, normals, velocity)
     slip = whitening.whiten_rows(upper, last, rows, velocity)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.problem.cones import project_out
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import project_out
 
 Array = NDArray[np.float64]
 
@@ -42,13 +42,10 @@ def snap_tangents(mass: Array, joint: Array, tangent: Array, friction: Array, ne
             row[k] = (joint[i, k] if i < joint.shape[0] else tangent[c, t, k]) * scale[k]
             length += row[k] * row[k]
         project_out(basis, size, row)
-        project_out(basis, size, row)
-        rest = 0.0
-        for k in range(nv):
-            rest += row[k] * row[k]
-        if rest > near * near * length and size < nv:
+        rest = project_out(basis, size, row)
+        if rest > near * np.sqrt(length) and size < nv:
             for k in range(nv):
-                basis[size, k] = row[k] / np.sqrt(rest)
+                basis[size, k] = row[k] / rest
             size += 1
         elif i >= joint.shape[0]:
             for k in range(nv):

@@ -40,6 +40,7 @@ from stiction.contact.problem.cones import Cones, build_cones, to_impulses
 from stiction.contact.problem.scales import weights
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
 from stiction.status import Code
@@ -141,29 +142,15 @@ def _pivot(law: SustainedLaw, loads: Loads, arrays: Arrays) -> Forces | None:
 def whiten(arrays: Arrays, drift: Array) -> tuple[Whitened, Array, Indices, Array]:
     """(problem with unit mass, factor of the mass (nv, nv), its envelope (nv,), M^-1 f (nv,));
     drift (nh, 2) is added to the free accelerations along tangents."""
-    nh, nv = arrays.normal.shape
-    ne, nb = arrays.joint.shape[0], arrays.box.shape[0]
+    nv = arrays.normal.shape[1]
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    whitening.factorize(arrays.mass, upper, last, 0.0)
+    linear.factorize(arrays.mass, upper, last, 0.0)
     free = arrays.force.copy()
-    whitening.solve(upper, last, free)
-    normal, joint, box = arrays.normal.copy(), arrays.joint.copy(), arrays.box.copy()
-    tangent = arrays.tangent.copy().reshape(2 * nh, nv)
-    along_normal = whitening.whiten_rows(upper, last, normal, free)
-    along_tangent = whitening.whiten_rows(upper, last, tangent, free).reshape(nh, 2)
-    along_joint = whitening.whiten_rows(upper, last, joint, free)
-    along_box = whitening.whiten_rows(upper, last, box, free)
-    for i in range(nh):
-        along_normal[i] -= arrays.bound[i]
-        along_tangent[i, 0] += drift[i, 0]
-        along_tangent[i, 1] += drift[i, 1]
-    for i in range(ne):
-        along_joint[i] -= arrays.joint_target[i]
-    momentum = whitening.whiten_momentum(upper, last, free)
-    white = Whitened(
-        normal, tangent.reshape(nh, 2, nv), joint, box[:nb], along_normal, along_tangent,
-        along_joint, along_box, momentum,
-    )  # fmt: skip
+    linear.solve(upper, last, free)
+    white = whitening.whiten(arrays, upper, last, free)
+    for i in range(drift.shape[0]):
+        white.free_tangent[i, 0] += drift[i, 0]
+        white.free_tangent[i, 1] += drift[i, 1]
     return white, upper, last, free
 
 
@@ -199,7 +186,7 @@ def drive(
     )
     normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
     acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
-    whitening.solve(upper, last, acceleration)
+    linear.solve(upper, last, acceleration)
     return acceleration, normal, tangent, joint, box, code, steps
 
 

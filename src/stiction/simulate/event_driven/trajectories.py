@@ -47,7 +47,7 @@ ACCEPT = 1e-6
 """Certificate that forces, an impact or a velocity-level solve must pass."""
 
 REST_SHARE = 1e-3
-"""Share of the tolerance that a contact at rest may move in a step: speeds below it are none."""
+"""Share of the tolerance that a contact at rest may move in a step: less speed counts as rest."""
 
 SOLVED = 1e-8
 """Share of the bodies' speeds that a solve may leave along a row, by its certificate."""
@@ -126,7 +126,7 @@ class Motion:
         return qpos
 
     def slack(self, seen: Snapshot, qvel: Array) -> Array:
-        """(nc,) speeds that are none: at rest, or of a solve that passed its certificate."""
+        """(nc,) speeds that count as rest: slow ones, or what a passed solve leaves."""
         return self.rest_speed + SOLVED * (np.abs(seen.normal) @ np.abs(qvel))
 
     def phase(self, state: State, seen: Snapshot) -> Phase:

@@ -47,7 +47,7 @@ PASSES = 40
 """Of one step."""
 
 HALVINGS = 6
-"""How often e is halved before it is none."""
+"""How often e is halved before it is zero."""
 
 GAIN = 1e-10
 """Rise of the kinetic energy, over what the impulses moved, that is rounding."""

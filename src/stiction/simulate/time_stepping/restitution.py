@@ -20,7 +20,7 @@ SLOW = 1e-3
 
 
 def check_restitution(model: mujoco.MjModel, value: Any) -> Array:
-    """(ngeom,) e of each geom; InvalidInput where it is none."""
+    """(ngeom,) e of each geom; InvalidInput where it is no coefficient of restitution."""
     given = real_numbers("restitution", value).astype(np.float64)
     if given.shape not in ((), (model.ngeom,)):
         reason = f"must be one number, or {model.ngeom}, one for each geom"

@@ -12,8 +12,8 @@ import numpy as np
 
 from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
-from stiction.contact.problem.islands import merge, root
 from stiction.kernels.compile import kernel
+from stiction.kernels.linear import merge, root
 from stiction.kernels.skyline import close_skyline, factor_skyline, lay_out
 
 

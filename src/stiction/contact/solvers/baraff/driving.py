@@ -1,10 +1,9 @@
 """Baraff's driving: one force after the other until its condition holds, sets keep the rest.
 
-Symbols and sets: `baraff_sets.py`. What each step keeps true: all conditions of all sets. The
-force that is driven grows until its own condition is met; whatever member of a set meets its
-limit on the way changes sets. A member that bounces between two sets with a step of zero is
-given up, and established later (his 5.4). In 3D (his 5.6) the direction of friction at its edge
-is frozen; a round ends with Newton's method on the exact law, which turns it against the slip.
+Symbols and sets: `sets.py`; a step: `steps.py`. What each step keeps true: all conditions of all
+sets. The force that is driven grows until its own condition is met; whatever member of a set meets
+its limit on the way changes sets. In 3D (his 5.6) the direction of friction at its edge is frozen;
+a round ends with Newton's method on the exact law, which turns it against the slip.
 
 How it can fail: RAY (nothing limits the driven force), SINGULAR, CYCLE (rounds ran out),
 PIVOT_LIMIT.
@@ -22,13 +21,13 @@ from stiction.contact.solvers.baraff.sets import (
     FRICTION,
     HALF,
     IDLE,
+    NEGLIGIBLE,
     NORMAL,
     OPEN,
     RATE,
     SEPARATING,
     SLIP,
     STICK,
-    STILL,
     Sets,
     Work,
     answer,
@@ -38,9 +37,10 @@ from stiction.contact.solvers.baraff.sets import (
     normal_fault,
     radius,
     refresh,
-    settle,
     unit_fault,
+    update_forces,
 )
+from stiction.contact.solvers.baraff.steps import separate, to_edge, travel
 from stiction.kernels.compile import kernel, leaf
 from stiction.status import Code
 
@@ -59,153 +59,6 @@ def step_limit(contacts, units):
 
 
 @kernel
-def _to_edge(f0, f1, d0, d1, reach, growth):
-    """Smallest step at which |f + step d| = reach + step growth from inside (his eq. (23)), or
-    inf. The root is written without cancellation."""
-    a = d0 * d0 + d1 * d1 - growth * growth
-    b = f0 * d0 + f1 * d1 - reach * growth
-    c = min(f0 * f0 + f1 * f1 - reach * reach, 0.0)
-    under = b * b - a * c
-    if under < 0.0:
-        return np.inf
-    if b > 0.0:
-        return -c / (b + np.sqrt(under))
-    if a > 0.0:
-        return (-b + np.sqrt(under)) / a
-    return np.inf
-
-
-@kernel
-def _longest_step(p: Cones, s: Sets, w: Work):
-    """(step, kind, index) of the first member of a set that meets its limit, or (inf, 0, -1)."""
-    top = 1.0
-    for i in range(w.theta.shape[0]):
-        top = max(top, max(abs(w.theta[i]), abs(w.a[i])))
-    rate = RATE * top
-    step, kind, index = np.inf, NORMAL, -1
-    for i in range(w.theta.shape[0]):
-        if s.normal[i] == CLAMPED and w.theta[i] < -rate:
-            here = max(s.theta[i], 0.0) / -w.theta[i]
-        elif s.normal[i] == SEPARATING and w.a[i] < -rate:
-            here = max(s.a[i], 0.0) / -w.a[i]
-        else:
-            continue
-        if here < step:
-            step, index = here, i
-    for u in range(s.unit.shape[0]):
-        here = np.inf
-        if s.unit[u] == STICK:
-            growth = p.mu[u] * w.theta[p.parent[u]] if p.parent[u] >= 0 else 0.0
-            if abs(growth) > rate or abs(w.phi[u, 0]) + abs(w.phi[u, 1]) > rate:
-                here = _to_edge(
-                    s.phi[u, 0], s.phi[u, 1], w.phi[u, 0], w.phi[u, 1], radius(p, s, u), growth
-                )
-        elif s.unit[u] == SLIP:
-            toward = s.along[u, 0] * w.slip[u, 0] + s.along[u, 1] * w.slip[u, 1]
-            if toward > rate:
-                now = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
-                here = max(-now, 0.0) / toward
-        if here < step:
-            step, kind, index = here, FRICTION, u
-    return step, kind, index
-
-
-@kernel
-def _advance(p: Cones, s: Sets, w: Work, step):
-    """Takes the step; friction at its edge is set there, not integrated."""
-    for i in range(s.theta.shape[0]):
-        s.theta[i] += step * w.theta[i]
-        if s.normal[i] == CLAMPED:
-            s.theta[i] = max(s.theta[i], 0.0)
-    for u in range(s.phi.shape[0]):
-        s.phi[u, 0] += step * w.phi[u, 0]
-        s.phi[u, 1] += step * w.phi[u, 1]
-    settle(p, s)
-
-
-@kernel
-def _separate(p: Cones, s: Sets, i):
-    """Contact i presses no more; friction that was given up elsewhere stays to be driven."""
-    s.normal[i] = SEPARATING
-    s.theta[i] = 0.0
-    for u in range(p.first[i], p.first[i + 1]):
-        if s.unit[u] != FIXED and (
-            s.unit[u] == SLIP or np.hypot(s.phi[u, 0], s.phi[u, 1]) <= BROKEN
-        ):
-            s.unit[u] = IDLE
-            s.phi[u] = 0.0
-        elif s.unit[u] == STICK:
-            s.unit[u] = OPEN
-
-
-@kernel
-def _clamp(p: Cones, s: Sets, i):
-    """Contact i presses from now on; its friction starts at its edge, which is zero."""
-    s.normal[i] = CLAMPED
-    for u in range(p.first[i], p.first[i + 1]):
-        if s.unit[u] == IDLE:
-            if np.hypot(s.slip[u, 0], s.slip[u, 1]) > BROKEN:
-                begin_slip(s, u, -s.slip[u, 0], -s.slip[u, 1])
-            else:
-                s.unit[u] = STICK
-
-
-@kernel
-def _change_sets(p: Cones, s: Sets, kind, index, bounced):
-    """Moves a member that met its limit to its other set; gives it up where it bounced."""
-    if kind == NORMAL:
-        if s.normal[index] == CLAMPED:
-            _separate(p, s, index)
-            if bounced:
-                s.normal[index] = OPEN
-        elif bounced:
-            s.normal[index] = OPEN
-        else:
-            _clamp(p, s, index)
-        return
-    u = index
-    if bounced:
-        s.unit[u] = OPEN
-    elif s.unit[u] == STICK:
-        if np.hypot(s.phi[u, 0], s.phi[u, 1]) > STILL:
-            begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
-        else:  # at the cone's tip: the direction is that of the slip to come
-            s.unit[u] = OPEN
-    else:
-        # In a plane slip is now zero. In space what is left of it lies across `along`: the
-        # friction has to be established anew, in another direction.
-        still = np.hypot(s.slip[u, 0], s.slip[u, 1]) <= BROKEN
-        s.unit[u] = STICK if still else OPEN
-
-
-@kernel
-def _travel(p: Cones, s: Sets, w: Work, own, memory):
-    """One step: as far as `own`, or to the first change of sets, which is made.
-
-    memory (2,) int64: kind and index of the last change: if the same member is to change again
-    after a step of zero, it bounced. Returns (code, own reached).
-    """
-    step, kind, index = _longest_step(p, s, w)
-    arrived = own <= step
-    if arrived:
-        step = own
-    if step == np.inf:
-        return Code.RAY, False
-    size = 0.0
-    for i in range(s.theta.shape[0]):
-        size = max(size, max(abs(w.theta[i]), abs(w.a[i])))
-    still = step * max(size, 1.0) <= STILL
-    _advance(p, s, w, step)
-    if arrived:
-        return Code.SOLVED, True
-    bounced = still and memory[0] == kind and memory[1] == index
-    _change_sets(p, s, kind, index, bounced)
-    memory[0] = kind
-    memory[1] = index
-    return Code.SOLVED, False
-
-
-@kernel
 def _press(p: Cones, s: Sets, i):
     """Contact i is clamped with a force of its own; its friction has to be established."""
     s.normal[i] = CLAMPED
@@ -220,17 +73,17 @@ def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
     s.normal[d] = OPEN
     memory = np.full(2, -1)
     for steps in range(limit):
-        if s.theta[d] >= -STILL and abs(s.a[d]) <= STILL:
+        if s.theta[d] >= -NEGLIGIBLE and abs(s.a[d]) <= NEGLIGIBLE:
             s.theta[d] = max(s.theta[d], 0.0)
             break
-        rising = s.theta[d] < -STILL or s.a[d] < 0.0
-        if not rising and s.theta[d] <= STILL:
-            _separate(p, s, d)
+        rising = s.theta[d] < -NEGLIGIBLE or s.a[d] < 0.0
+        if not rising and s.theta[d] <= NEGLIGIBLE:
+            separate(p, s, d)
             return Code.SOLVED, steps
         if not answer(p, s, w, NORMAL, d, 1.0 if rising else -1.0, 0.0):
             return Code.SINGULAR, steps
         own = np.inf
-        if s.theta[d] < -STILL:
+        if s.theta[d] < -NEGLIGIBLE:
             own = -s.theta[d]
         elif rising and w.a[d] > RATE:
             own = -s.a[d] / w.a[d]
@@ -239,14 +92,14 @@ def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
             if w.a[d] < -RATE:
                 own = min(own, s.a[d] / -w.a[d])
         before = s.theta[d]
-        code, arrived = _travel(p, s, w, own, memory)
+        code, arrived = travel(p, s, w, own, memory)
         if code != Code.SOLVED:
             return code, steps
         if arrived:
-            if before < -STILL:
+            if before < -NEGLIGIBLE:
                 s.theta[d] = 0.0  # and on, if a is still negative
-            elif not rising and s.theta[d] <= STILL:
-                _separate(p, s, d)
+            elif not rising and s.theta[d] <= NEGLIGIBLE:
+                separate(p, s, d)
                 return Code.SOLVED, steps + 1
             else:
                 break
@@ -263,19 +116,19 @@ def _aim(p: Cones, s: Sets, u, g):
     reach = radius(p, s, u)
     size = np.hypot(s.phi[u, 0], s.phi[u, 1])
     slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
-    if size > reach + STILL:
+    if size > reach + NEGLIGIBLE:
         g[0] = -s.phi[u, 0] / size
         g[1] = -s.phi[u, 1] / size
         return True, False
     if slip <= BROKEN:
         s.unit[u] = STICK
         return False, True
-    if reach <= STILL:
+    if reach <= NEGLIGIBLE:
         begin_slip(s, u, -s.slip[u, 0], -s.slip[u, 1])
         return False, True
     g[0] = -s.slip[u, 0] / slip
     g[1] = -s.slip[u, 1] / slip
-    if size >= reach - STILL and s.phi[u, 0] * g[0] + s.phi[u, 1] * g[1] >= 0.0:
+    if size >= reach - NEGLIGIBLE and s.phi[u, 0] * g[0] + s.phi[u, 1] * g[1] >= 0.0:
         begin_slip(s, u, s.phi[u, 0], s.phi[u, 1])
         return False, True
     return False, False
@@ -309,11 +162,11 @@ def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
                 edge = (size - reach) / (1.0 + growth)
             edge = min(edge, size)
         else:
-            edge = _to_edge(s.phi[u, 0], s.phi[u, 1], w.phi[u, 0], w.phi[u, 1], reach, growth)
+            edge = to_edge(s.phi[u, 0], s.phi[u, 1], w.phi[u, 0], w.phi[u, 1], reach, growth)
             toward = g[0] * w.slip[u, 0] + g[1] * w.slip[u, 1]
             if toward > RATE:
                 stop = max(-(g[0] * s.slip[u, 0] + g[1] * s.slip[u, 1]), 0.0) / toward
-        code, arrived = _travel(p, s, w, min(edge, stop), memory)
+        code, arrived = travel(p, s, w, min(edge, stop), memory)
         if code != Code.SOLVED:
             s.unit[u] = OPEN
             return code, steps
@@ -363,7 +216,7 @@ def _give_up_broken(p: Cones, s: Sets):
         fails = False
         if s.unit[u] == STICK:
             fails = size > radius(p, s, u) + BROKEN or slip > BROKEN
-        elif s.unit[u] == SLIP and size > STILL:
+        elif s.unit[u] == SLIP and size > NEGLIGIBLE:
             along = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
             fails = along + slip > BROKEN
         elif s.unit[u] == OPEN:
@@ -416,7 +269,7 @@ def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
     """
     steps = 0
     rays = 0
-    settle(p, s)
+    update_forces(p, s)
     for turn in range(rounds):
         refresh(p, s, w, NEWTON)
         if _give_up_broken(p, s) == 0:
@@ -442,7 +295,7 @@ def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
                 return code, steps, turn
         for i in range(s.theta.shape[0]):
             if s.normal[i] == OPEN and s.theta[i] <= BROKEN and normal_fault(s, i) <= BROKEN:
-                _separate(p, s, i)
+                separate(p, s, i)
     return Code.CYCLE, steps, rounds
 
 

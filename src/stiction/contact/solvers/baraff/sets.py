@@ -30,6 +30,7 @@ import numpy as np
 from stiction.contact.problem.cones import Cones
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import dot, row_dot, rows_dot
+from stiction.kernels.linear import project_out, solve_dense
 
 OPEN, CLAMPED, SEPARATING = 0, 1, 2
 STICK, SLIP, HALF, IDLE, FIXED = 1, 2, 3, 4, 5
@@ -51,7 +52,7 @@ BROKEN = 1e-10
 RATE = 1e-11
 """A rate below this, relative to the largest, is rounding and never meets a limit."""
 
-STILL = 1e-12
+NEGLIGIBLE = 1e-12
 """A step that moves nothing by more than this of the load counts as zero (his 5.4)."""
 
 SINGULAR = 1e-12
@@ -122,18 +123,6 @@ def new_work(p: Cones):
 
 
 @kernel
-def _project_out(basis, rank, row):
-    """Takes the first `rank` vectors of the orthonormal basis out of `row`; returns the length of
-    what remains."""
-    for k in range(rank):
-        along = row_dot(basis, k, row)
-        if along != 0.0:
-            for c in range(row.shape[0]):
-                row[c] -= along * basis[k, c]
-    return np.sqrt(dot(row, row))
-
-
-@kernel
 def _add_unit(p: Cones, u, f0, f1, out):
     """out += f0 and f1 times the unit's two rows."""
     for k in range(out.shape[0]):
@@ -176,7 +165,7 @@ def _across(p: Cones, v, free_n, free_t, a, slip):
 
 
 @kernel
-def measure(p: Cones, s: Sets):
+def update_velocities(p: Cones, s: Sets):
     """v, a and slip from the forces: anew each time, so that rounding does not add up."""
     s.v[:] = 0.0
     for i in range(s.theta.shape[0]):
@@ -190,7 +179,7 @@ def measure(p: Cones, s: Sets):
 
 
 @kernel
-def settle(p: Cones, s: Sets):
+def update_forces(p: Cones, s: Sets):
     """Friction of the units that slip or idle from their normal forces, then all velocities."""
     for u in range(s.phi.shape[0]):
         i = p.parent[u]
@@ -204,7 +193,7 @@ def settle(p: Cones, s: Sets):
         elif s.unit[u] == SLIP:
             s.phi[u, 0] = p.limit[u] * s.along[u, 0]
             s.phi[u, 1] = p.limit[u] * s.along[u, 1]
-    measure(p, s)
+    update_velocities(p, s)
 
 
 @kernel
@@ -233,10 +222,10 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
     spare = w.basis[rank]
     spare[:] = row
     before = np.sqrt(dot(row, row))
-    rest = _project_out(w.basis, rank, spare)
+    rest = project_out(w.basis, rank, spare)
     # Once leaves rounding of the row in it, which counts where little remains.
     if DEPENDENT < rest < CANCELLED * before:
-        rest = _project_out(w.basis, rank, spare)
+        rest = project_out(w.basis, rank, spare)
     if not rest > DEPENDENT * max(1.0, before):
         return k, rank
     for c in range(row.shape[0]):
@@ -280,7 +269,7 @@ def _gather_turning(p: Cones, s: Sets, w: Work, k):
     gains slip over radius; returns their number."""
     n = s.theta.shape[0]
     for u in range(s.unit.shape[0]):
-        if s.unit[u] != SLIP or not radius(p, s, u) > STILL:
+        if s.unit[u] != SLIP or not radius(p, s, u) > NEGLIGIBLE:
             continue
         across0, across1 = -s.along[u, 1], s.along[u, 0]
         w.rows[k] = 0.0
@@ -288,7 +277,7 @@ def _gather_turning(p: Cones, s: Sets, w: Work, k):
         if dot(w.rows[k], w.rows[k]) > DEPENDENT:
             w.cols[k] = w.rows[k]
             against = -(s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1])
-            w.extra[k] = max(against, STILL) / radius(p, s, u)
+            w.extra[k] = max(against, NEGLIGIBLE) / radius(p, s, u)
             w.name[k] = n + u
             w.weight[k, 0] = across0
             w.weight[k, 1] = across1
@@ -310,34 +299,6 @@ def _fill(p: Cones, s: Sets, w: Work, k):
 
 
 @kernel
-def _eliminate(matrix, x, m):
-    """x := matrix^-1 x over the first m entries, matrix overwritten; False if singular."""
-    for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            if abs(matrix[i, k]) > abs(matrix[best, k]):
-                best = i
-        if not abs(matrix[best, k]) > SINGULAR:
-            return False
-        if best != k:
-            for j in range(k, m):
-                matrix[k, j], matrix[best, j] = matrix[best, j], matrix[k, j]
-            x[k], x[best] = x[best], x[k]
-        for i in range(k + 1, m):
-            factor = matrix[i, k] / matrix[k, k]
-            if factor != 0.0:
-                for j in range(k + 1, m):
-                    matrix[i, j] -= factor * matrix[k, j]
-                x[i] -= factor * x[k]
-    for k in range(m - 1, -1, -1):
-        total = x[k]
-        for j in range(k + 1, m):
-            total -= matrix[k, j] * x[j]
-        x[k] = total / matrix[k, k]
-    return True
-
-
-@kernel
 def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
     """Fills the rates of all forces and velocities for a unit step of the driven force: of
     contact d's normal (g0 = +-1) or of unit d's friction along (g0, g1). False if singular."""
@@ -353,7 +314,7 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
         _add_unit(p, d, g0, g1, w.driven)
     for i in range(k):
         w.x[i] = -dot(w.rows[i], w.driven)
-    if not _eliminate(w.matrix, w.x, k):
+    if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, SINGULAR):
         return False
     w.theta[:] = 0.0
     w.phi[:, :] = 0.0
@@ -402,7 +363,7 @@ def refresh(p: Cones, s: Sets, w: Work, limit):
             return size
         worst = size
         _fill(p, s, w, k)
-        if not _eliminate(w.matrix, w.x, k):
+        if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, SINGULAR):
             return size
         for i in range(k - 1, -1, -1):  # directions first: they turn by x over the old radius
             if w.name[i] < n:
@@ -419,5 +380,5 @@ def refresh(p: Cones, s: Sets, w: Work, limit):
                 else:
                     s.phi[u, 0] += w.x[i] * w.weight[i, 0]
                     s.phi[u, 1] += w.x[i] * w.weight[i, 1]
-        settle(p, s)
+        update_forces(p, s)
     return worst

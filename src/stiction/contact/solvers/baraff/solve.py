@@ -220,7 +220,7 @@ def _residual(
     """Largest scaled violation of a condition by the accelerations and forces of `result`."""
     slip = Slip(drift, result.sliding, direction, np.zeros(problem.nb))
     table = grade_accelerations(
-        int(Law.COULOMB), problem.arrays, problem.scales.weight, problem.free_velocity.copy(), slip,
+        int(Law.COULOMB), problem.arrays, problem.scales.weight, problem.kernel_free, slip,
         result.acceleration, result.normal_force, result.friction_force, result.joint_force,
         np.zeros(problem.nb),
     )  # fmt: skip

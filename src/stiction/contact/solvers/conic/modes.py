@@ -6,7 +6,8 @@ box row's limit (Alart and Curnier 1991); its pieces are the modes.
 `polish`  Newton steps of least norm, because redundant contacts leave impulses undetermined. To
           rounding in two or three steps if the modes are right, at the cost of a least-squares
           problem in all pressing rows; it wanders if they are not.
-`settle`  a proximal step, f := P(f - stiffness u(f)), by Newton's method with a line search in r
+`take_proximal_step`
+          f := P(f - stiffness u(f)), by Newton's method with a line search in r
           unknowns. Safe if it is soft, exact if it is stiff; many in a row end in the solution
           also where modes are not clear: contacts that agree to 1e-7 only, as measured
           matrices have them.
@@ -36,7 +37,7 @@ DENSE = 1500
 """Unknowns for which steps of least norm cost seconds; redundant contacts beyond it are left to
 proximal steps, whose systems do not grow with them."""
 
-SETTLE = 20
+PROXIMAL_NEWTON = 20
 """Newton steps in a proximal one."""
 
 SHORT = 1e-3
@@ -127,7 +128,7 @@ def polish(p: Blocks, f: Array, weight: Array) -> tuple[Array, int]:
     return found, count
 
 
-def settle(p: Blocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
+def take_proximal_step(p: Blocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
     """Impulses P(f - stiffness u(w)) with w = A' of them, or None; and the Newton steps taken.
 
     A proximal step: f is held by a spring, so that redundant contacts do not matter and the
@@ -144,7 +145,7 @@ def settle(p: Blocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
 
     w = push.T @ f.ravel()
     error = off(w)
-    for count in range(SETTLE):
+    for count in range(PROXIMAL_NEWTON):
         size = float(np.linalg.norm(error))
         if size < ROUNDING * (1.0 + stiffness):
             return pressed, count
@@ -163,4 +164,4 @@ def settle(p: Blocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
                 return None, count
             error = off(w - length * step)
         w = w - length * step
-    return None, SETTLE
+    return None, PROXIMAL_NEWTON

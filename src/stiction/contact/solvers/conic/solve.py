@@ -26,9 +26,9 @@ Three methods, each from where the last one stopped:
 2. The modes (`polish`): Newton's method on the functions of Alart and Curnier, f = P(f - u), whose
    pieces are the modes, with steps of least norm because redundant contacts leave impulses
    undetermined. To rounding in two or three steps if the modes are right.
-3. Proximal steps (`settle`), f := P(f - stiffness u(f)), where modes are not clear: contacts that
-   agree to 1e-7 only, as measured matrices have them. Each is solved by Newton's method with
-   a line search, again in r unknowns.
+3. Proximal steps (`take_proximal_step`), f := P(f - stiffness u(f)), where modes are not clear:
+   contacts that agree to 1e-7 only, as measured matrices have them. Each is solved by Newton's
+   method with a line search, again in r unknowns.
 
 Velocities of the model (rows rows') are compared with those of the problem's own arrays, and
 the difference, which comes of a factor that rounds off a slightly indefinite matrix, is added
@@ -55,7 +55,7 @@ from stiction.contact.certificate.certificate import certify
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.problem.validation import refuse_tied_rows
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.conic.modes import polish, settle
+from stiction.contact.solvers.conic.modes import polish, take_proximal_step
 from stiction.contact.solvers.conic.path import Blocks, Path, Try, blocks_of
 from stiction.status import Code
 
@@ -229,7 +229,7 @@ def _approach(blocked: Blocked, f: Array, best: Best) -> bool:
     """Proximal steps from f, as stiff as they succeed; whether an answer passes."""
     stiffness = SOFT
     for _ in range(PROXIMAL):
-        moved, count = settle(blocked.blocks, f, stiffness)
+        moved, count = take_proximal_step(blocked.blocks, f, stiffness)
         best.steps += count
         if moved is None:
             stiffness *= 0.1

@@ -18,14 +18,9 @@ import numpy as np
 
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, Whitened
-from stiction.contact.solvers.drumwright.pivoting import (
-    ACTIVE,
-    HIGH,
-    LOW,
-    Indices,
-    States,
-    solve_rows,
-)
+from stiction.contact.solvers.drumwright.active_set import ACTIVE, HIGH, LOW, Indices, States
+from stiction.contact.solvers.drumwright.pivoting import solve_rows
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import dot
 from stiction.status import Code
@@ -187,7 +182,7 @@ def solve_whitened(p: Whitened, sticking: States, limits: Array, state: States) 
 
 @kernel
 def whiten_columns(upper: Array, last: Indices, cols: Array) -> None:
-    """Divides every column by L = upper', in place (`whitening.divide`, for all at once)."""
+    """Divides every column by L = upper', in place (`linear.divide`, for all at once)."""
     m = cols.shape[1]
     for j in range(cols.shape[0]):
         inverse = 1.0 / upper[j, j]
@@ -201,16 +196,6 @@ def whiten_columns(upper: Array, last: Indices, cols: Array) -> None:
 
 
 @kernel
-def unwhiten(upper: Array, last: Indices, y: Array) -> None:
-    """y := L'^-1 y, from a change in coordinates of unit mass to one of velocity."""
-    for j in range(y.shape[0] - 1, -1, -1):
-        total = y[j]
-        for k in range(j + 1, last[j] + 1):
-            total -= upper[j, k] * y[k]
-        y[j] = total / upper[j, j]
-
-
-@kernel
 def arrays_columns(
     arrays: Arrays, dt: float, sticking: States
 ) -> tuple[Array, Array, Array, Array, Array, Indices]:
@@ -220,11 +205,11 @@ def arrays_columns(
     nc, joints = arrays.normal.shape[0], arrays.joint.shape[0]
     upper = np.empty((nv, nv))
     last = np.empty(nv, np.int64)
-    whitening.factorize(arrays.mass, upper, last, 0.0)
+    linear.factorize(arrays.mass, upper, last, 0.0)
     velocity = np.empty(nv)
     for a in range(nv):
         velocity[a] = dt * arrays.force[a]
-    whitening.solve(upper, last, velocity)
+    linear.solve(upper, last, velocity)
     add(velocity, 1.0, arrays.velocity)
     limits = used_limits(arrays.box_limit)
     boxes = limits.shape[0]
@@ -259,7 +244,7 @@ def solve_arrays(
     momentum = whitening.whiten_momentum(upper, last, velocity)
     speed = np.sqrt(dot(momentum, momentum))
     answer = solve_columns(cols, free, equal, limits, speed, state)
-    unwhiten(upper, last, answer.change)
+    linear.undivide(upper, last, answer.change)
     add(velocity, 1.0, answer.change)
     return velocity, answer
 

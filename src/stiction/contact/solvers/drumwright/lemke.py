@@ -12,8 +12,9 @@ import numpy as np
 
 from stiction import lcp
 from stiction.contact.problem.arrays import Array, Arrays
-from stiction.contact.solvers.drumwright.columns import Answer, arrays_columns, unwhiten
+from stiction.contact.solvers.drumwright.columns import Answer, arrays_columns
 from stiction.contact.solvers.drumwright.pivoting import PIVOTED
+from stiction.kernels.linear import undivide
 from stiction.status import Code, Status
 
 
@@ -39,5 +40,5 @@ def solve_arrays_by_lemke(arrays: Arrays, dt: float) -> tuple[Array, Answer]:
     velocity, cols, free, limits, upper, last = arrays_columns(arrays, dt, slides)
     answer = solve_columns_by_lemke(cols, free, len(arrays.joint), limits)
     change = answer.change.copy()
-    unwhiten(upper, last, change)
+    undivide(upper, last, change)
     return velocity + change, answer

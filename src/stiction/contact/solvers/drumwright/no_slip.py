@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.problem.arrays import Array, Whitened
+from stiction.contact.solvers.drumwright.active_set import States
 from stiction.contact.solvers.drumwright.columns import Answer, scatter_tangents, solve_whitened
-from stiction.contact.solvers.drumwright.pivoting import States
 from stiction.kernels.compile import kernel
 
 

@@ -24,20 +24,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, Whitened
+from stiction.contact.solvers.drumwright.active_set import Indices, States
 from stiction.contact.solvers.drumwright.columns import (
     Answer,
     add,
     solve_arrays,
     solve_columns,
-    unwhiten,
     used_limits,
     whiten_columns,
     whitened_columns,
 )
 from stiction.contact.solvers.drumwright.lemke import solve_arrays_by_lemke, solve_columns_by_lemke
-from stiction.contact.solvers.drumwright.pivoting import Indices, States
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import dot
 
@@ -70,8 +69,8 @@ def _drag_metric(p: Whitened, drag: Array, upper: Array, last: Indices) -> Array
                         pull[a] -= along * p.free_tangent[i, t]
                         for b in range(r):
                             metric[a, b] += along * p.rows_tangent[i, t, b]
-    whitening.factorize(metric, upper, last, 0.0)
-    whitening.solve(upper, last, pull)
+    linear.factorize(metric, upper, last, 0.0)
+    linear.solve(upper, last, pull)
     return pull
 
 
@@ -98,7 +97,7 @@ def _tangents(
         # are off by -drag T A^-1 e from their law at the true d.
         for a in range(lack.shape[0]):
             lack[a] -= change[a]
-        whitening.solve(upper, last, lack)
+        linear.solve(upper, last, lack)
         for i in range(drag.shape[0]):
             if drag[i] > 0.0:
                 for t in range(2):
@@ -131,7 +130,7 @@ def drag_impulses(
     """(nc, 2) impulses along tangents, of the answer to the problem that was left."""
     r = p.momentum.shape[0]
     change = answer.change.copy()
-    unwhiten(upper, last, change)
+    linear.undivide(upper, last, change)
     add(change, 1.0, start)
     push = np.zeros(r)
     for i in range(answer.equal.shape[0]):

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.cones import Cones
-from stiction.kernels import cholesky
+from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import dot
 from stiction.status import Code
@@ -66,7 +66,9 @@ class State(NamedTuple):
     slip: np.ndarray  # (u, 2)
     gradient: np.ndarray  # (r,)
     step: np.ndarray  # (r,)
-    hessian: np.ndarray  # (r, r)
+    hessian: np.ndarray  # (r, r) upper triangle
+    upper: np.ndarray  # (r, r) its factor, and where the rows of that end
+    last: np.ndarray  # (r,)
     row: np.ndarray  # (r,)
     trial: np.ndarray  # (r,)
 
@@ -79,7 +81,7 @@ def new_state(p: Cones):
     return State(
         np.zeros(n), np.zeros((units, 2)), np.zeros(n), np.zeros((units, 2)), np.zeros(r),
         np.zeros(n), np.zeros((units, 2)), np.zeros(r), np.zeros(r), np.zeros((r, r)),
-        np.zeros(r), np.zeros(r),
+        np.zeros((r, r)), np.zeros(r, np.int64), np.zeros(r), np.zeros(r),
     )  # fmt: skip
 
 
@@ -148,12 +150,12 @@ def _push(p: Cones, theta, phi, out):
 
 @kernel
 def _add_square(matrix, row, weight):
-    """matrix += weight row row', lower triangle."""
+    """matrix += weight row row', upper triangle."""
     for i in range(row.shape[0]):
         scaled = weight * row[i]
         if scaled != 0.0:
             line = matrix[i]
-            for j in range(i + 1):
+            for j in range(i, row.shape[0]):
                 line[j] += scaled * row[j]
 
 
@@ -200,17 +202,6 @@ def _fill_hessian(p: Cones, s: State, sigma):
 
 
 @kernel
-def _factorize(matrix):
-    """matrix := its Cholesky factor, in the lower triangle."""
-    for i in range(matrix.shape[0]):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] = np.sqrt(total) if i == j else total / matrix[j, j]
-
-
-@kernel
 def _minimize(p: Cones, s: State, sigma):
     """Newton's method on one round's function, from s.v; returns its steps."""
     r = s.v.shape[0]
@@ -227,11 +218,10 @@ def _minimize(p: Cones, s: State, sigma):
             return steps
         before = size
         _fill_hessian(p, s, sigma)
-        _factorize(s.hessian)
+        linear.factorize(s.hessian, s.upper, s.last, 0.0)
         for k in range(r):
             s.step[k] = -s.gradient[k]
-        cholesky.forward(s.hessian, r, s.step)
-        cholesky.backward(s.hessian, r, s.step)
+        linear.solve(s.upper, s.last, s.step)
         slope = dot(s.step, s.gradient)
         length = 1.0
         s.trial[:] = s.v

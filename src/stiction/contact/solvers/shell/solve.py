@@ -1,8 +1,8 @@
 """Least kinetic energy over the friction cone: the entry points, and how far an answer is from it.
 
 In coordinates of unit mass the dual is to move the free velocity as little as possible into
-N v+ - b >= mu |T v+|: for the circle by an augmented Lagrangian (`lagrangian.py`), for facets by a
-dual active-set method (`cuts.py`).
+N v+ - b >= mu |T v+|: for the circle by an augmented Lagrangian (`lagrangian.py`), for facets by
+pivoting (`polygon.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.shell.cuts import solve_cuts
 from stiction.contact.solvers.shell.lagrangian import solve_circle
+from stiction.contact.solvers.shell.polygon import solve_polygon
 from stiction.status import Code
 
 PROOF = 8
@@ -29,24 +29,19 @@ def solve_by_lagrangian(
     cones = problem.cones
     before = (np.empty(0), np.empty((0, 2))) if start is None else start
     theta, phi, code, steps = solve_circle(cones, *before)
-    # Impulses without end, or too slow? The cone's facets are cut finitely often, and where a
-    # polygon within the circle finds a contradiction, it is one.
-    if code != Code.SOLVED and solve_cuts(cones, PROOF, _limit(problem))[2] == Code.INFEASIBLE:
+    # Impulses without end, or too slow? Pivoting ends, and where a polygon within the circle
+    # finds a contradiction, it is one.
+    if code != Code.SOLVED and solve_polygon(cones, PROOF)[2] == Code.INFEASIBLE:
         code = Code.INFEASIBLE
     return Attempt(ScaledImpulses(theta, phi), Code(code), int(steps))
 
 
-def solve_by_cuts(
+def solve_on_polygon(
     problem: ScaledProblem, start: ScaledImpulses | None, options: Options
 ) -> Attempt:
     """Over the cone of a polygon with `options.facets` sides."""
-    theta, phi, code, steps = solve_cuts(problem.cones, options.facets, _limit(problem))
+    theta, phi, code, steps = solve_polygon(problem.cones, options.facets)
     return Attempt(ScaledImpulses(theta, phi), Code(code), int(steps))
-
-
-def _limit(problem: ScaledProblem) -> int:
-    """Steps after which cutting is given up."""
-    return 500 + 100 * (len(problem.cones.normal) + len(problem.cones.mu))
 
 
 def optimality_gap(
