@@ -41,7 +41,8 @@ nitpick_ignore_regex = [
     # What a caller does not meet, or meets as an attribute only.
     (
         r"py:.*",
-        r"stiction\.(status\.Code|contact\.problem\.arrays\..*|contact\.certificate\.grading\.(Law|Table))",
+        r"stiction\.(status\.Code|simulate\.settings\.Options|"
+        r"contact\.problem\.arrays\..*|contact\.certificate\.grading\.(Law|Table))",
     ),
     (r"py:.*", r"(M|NDArray|ArrayLike|Array|Indices|Mask|Path|PathLike|Any)"),
 ]

@@ -15,6 +15,7 @@ LAYERS += [
     "record",
     "scenes",
     "sweeps",
+    "gym",
     "reproduce",
     "view",
     "cli",

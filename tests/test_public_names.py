@@ -7,7 +7,7 @@ import pytest
 
 PUBLIC = (
     "stiction", "stiction.articulated", "stiction.contact", "stiction.contact.fclib",
-    "stiction.lcp", "stiction.record", "stiction.reproduce", "stiction.scenes",
+    "stiction.gym", "stiction.lcp", "stiction.record", "stiction.reproduce", "stiction.scenes",
     "stiction.simulate", "stiction.sweeps", "stiction.view",
 )  # fmt: skip
 

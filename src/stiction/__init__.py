@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stiction import articulated as articulated
+    from stiction import gym as gym
     from stiction import lcp as lcp
     from stiction import scenes as scenes
     from stiction.contact import Baraff as Baraff
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PARTS = ("articulated", "lcp", "scenes")
+_PARTS = ("articulated", "gym", "lcp", "scenes")
 _HOMES = {
     "stiction.contact": (
         "Baraff",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import mujoco
 
+from stiction.bridge.names import keyframe_of
 from stiction.errors import InvalidInput
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -35,13 +34,5 @@ def _kind(default: object) -> str:
 
 
 def keyframe_number(model: mujoco.MjModel, wanted: str) -> int:
-    """The keyframe of that name or number."""
-    names = [model.key(k).name for k in range(model.nkey)]
-    if wanted in names:
-        return names.index(wanted)
-    if wanted.isdigit() and int(wanted) < model.nkey:
-        return int(wanted)
-    near = get_close_matches(wanted, filter(None, names), n=1, cutoff=0.5)
-    known = ", ".join(name or str(k) for k, name in enumerate(names)) or "none"
-    hint = f"did you mean {near[0]}?" if near else f"the model has {known}"
-    raise InvalidInput("keyframe", f"unknown: {wanted!r}; {hint}")
+    """Number of the keyframe that a user wrote by name or by number."""
+    return keyframe_of(model, int(wanted) if wanted.isdigit() else wanted)

@@ -1,0 +1,99 @@
+"""What all environments share: a simulator in the place of `mj_step`, and the certificate."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.models.model import ContactModel
+from stiction.simulate.settings import Options
+from stiction.simulate.simulator import Simulator
+
+
+class Stepping:
+    """Steps data by a simulator of its model.
+
+    Learning goes on for days: where no solver meets the tolerance the best attempt is taken, and
+    the certificate says how far it is off, unless `on_failure` tells otherwise.
+    """
+
+    def __init__(self, contact: ContactModel | None = None, **options: Unpack[Options]) -> None:
+        self._contact, self._options = contact, {"on_failure": "best", **options}
+        self._simulator: Simulator | None = None
+        self.certificate = 0.0
+        """Largest violation of any law of contact in the last call's steps."""
+
+    def simulator(self, model: mujoco.MjModel) -> Simulator:
+        """The simulator of that model: another one if the model is."""
+        if self._simulator is None or self._simulator.model is not model:
+            options: Any = self._options
+            self._simulator = Simulator(model, self._contact, **options)
+        return self._simulator
+
+    def step(self, model: mujoco.MjModel, data: mujoco.MjData, nstep: int) -> None:
+        """Takes the steps, in the place of `mj_step`."""
+        simulator = self.simulator(model)
+        simulator.reset_statistics()
+        simulator.step(data, nstep)
+        self.certificate = float(simulator.statistics.worst)
+
+    def forget(self) -> None:
+        """At a reset: what comes next does not depend on what was before."""
+        self.certificate = 0.0
+        if self._simulator is not None:
+            self._simulator.forget()
+
+
+def step_frames(
+    stepping: Stepping,
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    ctrl: NDArray[np.float64],
+    nstep: int,
+) -> None:
+    """What `MujocoEnv._step_mujoco_simulation` does, by stiction."""
+    data.ctrl[:] = ctrl
+    stepping.step(model, data, nstep)
+    mujoco.mj_rnePostConstraint(model, data)
+
+
+class Exact:
+    """Put before a `MujocoEnv` in a class's bases, makes it step by stiction.
+
+    contact, simulator: the contact model, and options of `Simulator`.
+    `info["certificate"]` is the largest violation of any law of contact since the last step.
+    """
+
+    model: mujoco.MjModel
+    data: mujoco.MjData
+
+    def __init__(
+        self,
+        *args: Any,
+        contact: ContactModel | None = None,
+        simulator: Options | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.stepping = Stepping(contact, **(simulator or {}))
+        super().__init__(*args, **kwargs)
+        if hasattr(self, "_ezpickle_kwargs"):  # copies are made of what the environment notes here
+            self._ezpickle_kwargs |= {"contact": contact, "simulator": simulator}
+
+    def _step_mujoco_simulation(self, ctrl: NDArray[np.float64], n_frames: int) -> None:
+        step_frames(self.stepping, self.model, self.data, ctrl, n_frames)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """As the environment's own, with the certificate in `info`."""
+        *rest, info = super().step(action)  # type: ignore[misc]
+        return *rest, {**info, "certificate": self.stepping.certificate}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """As the environment's own, with the certificate in `info`."""
+        self.stepping.forget()
+        observation, info = super().reset(seed=seed, options=options)  # type: ignore[misc]
+        return observation, {**info, "certificate": self.stepping.certificate}

@@ -1,0 +1,74 @@
+"""`Task`: what our own environments share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import mujoco
+import numpy as np
+from gymnasium.envs.mujoco import MujocoEnv
+from gymnasium.spaces import Box
+from gymnasium.utils import EzPickle
+from numpy.typing import NDArray
+
+from stiction.gym.stepping import Exact
+
+Array = NDArray[np.float64]
+
+
+class Task(Exact, MujocoEnv, EzPickle):
+    """A `MujocoEnv` with actions in [-1, 1], stepped by stiction.
+
+    What a class of it sets and defines is below; actions become controls by `controls`.
+    """
+
+    model_file: ClassVar[str]
+    """In `assets`."""
+    frames: ClassVar[int]
+    """Steps of the simulation for each action."""
+    actions: ClassVar[int]
+    observations: ClassVar[int]
+    camera: ClassVar[dict[str, Any]]
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium's own form)
+        "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"]
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        EzPickle.__init__(self, **kwargs)
+        super().__init__(
+            model_path=str(Path(__file__).parent / "assets" / self.model_file),
+            frame_skip=self.frames,
+            observation_space=Box(-np.inf, np.inf, (self.observations,), np.float64),
+            default_camera_config=self.camera,
+            **kwargs,
+        )
+        self.metadata = {**self.metadata, "render_fps": round(1.0 / self.dt)}
+
+    def _set_action_space(self) -> Box:
+        self.action_space = Box(-1.0, 1.0, (self.actions,), np.float32)
+        return self.action_space
+
+    def controls(self, action: Array) -> Array:
+        """(nu,) the controls that an action stands for."""
+        raise NotImplementedError
+
+    def observe(self) -> Array:
+        """(observations,) what is seen of the state."""
+        raise NotImplementedError
+
+    def judge(self, action: Array) -> tuple[float, bool, dict[str, Any]]:
+        """(reward, terminated, info) of the state that the action led to."""
+        raise NotImplementedError
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Takes the action; see the class for what comes of it."""
+        clipped = np.clip(np.asarray(action, np.float64), -1.0, 1.0)
+        self.do_simulation(self.controls(clipped), self.frame_skip)
+        mujoco.mj_kinematics(self.model, self.data)  # of the new state, not the one before
+        reward, terminated, info = self.judge(clipped)
+        if self.render_mode == "human":
+            self.render()
+        info["certificate"] = self.stepping.certificate
+        return self.observe(), reward, terminated, False, info

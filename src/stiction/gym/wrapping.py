@@ -1,0 +1,79 @@
+"""`wrap`: an environment that is there already, stepped by stiction."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import gymnasium
+
+from stiction.contact.models.model import ContactModel
+from stiction.errors import InvalidInput
+from stiction.gym.stepping import Stepping, step_frames
+from stiction.simulate.settings import Options
+
+
+def wrap(env: Any, contact: ContactModel | None = None, **options: Unpack[Options]) -> Any:
+    """The environment, stepped by stiction; all else is as it was.
+
+    env: a Gymnasium environment whose innermost one is a `MujocoEnv`: then what is returned is a
+    `gymnasium.Wrapper`, with `info["certificate"]`, the largest violation of any law of contact in
+    the steps since the last action. Or dm_control's `Physics`, or an environment that has one as
+    `physics` (its suite): then it is the same object, and `physics.certificate` tells.
+    contact, options: as of `Simulator`, except that where no solver meets the tolerance the best
+    attempt is taken unless `on_failure` tells otherwise.
+    """
+    stepping = Stepping(contact, **options)
+    if isinstance(env, gymnasium.Env):
+        if not hasattr(env.unwrapped, "_step_mujoco_simulation"):
+            raise InvalidInput("env", f"is {env}: its innermost environment is no MujocoEnv")
+        return ExactWrapper(env, stepping)
+    physics = getattr(env, "physics", env)
+    if not all(hasattr(physics, name) for name in ("model", "data", "legacy_step", "step")):
+        raise InvalidInput("env", f"is {env!r}: neither a MujocoEnv nor dm_control's physics")
+    _take_over(physics, stepping)
+    return env
+
+
+class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A `MujocoEnv` that steps by stiction."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], stepping: Stepping) -> None:
+        super().__init__(env)
+        self.stepping = stepping
+        inner: Any = env.unwrapped
+        inner._step_mujoco_simulation = lambda ctrl, n_frames: step_frames(
+            stepping, inner.model, inner.data, ctrl, n_frames
+        )
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """As the environment's own, with the certificate in `info`."""
+        *rest, info = self.env.step(action)
+        return *rest, {**info, "certificate": self.stepping.certificate}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """As the environment's own, with the certificate in `info`."""
+        self.stepping.forget()
+        observation, info = self.env.reset(seed=seed, options=options)
+        return observation, {**info, "certificate": self.stepping.certificate}
+
+
+def _take_over(physics: Any, stepping: Stepping) -> None:
+    """Replaces the steps of dm_control's physics, and what a reset does beyond its own."""
+    reset = physics.reset
+
+    def step(nstep: int = 1) -> None:
+        with physics.check_invalid_state():
+            model, data = physics.model.ptr, physics.data.ptr
+            stepping.step(model, data, nstep)
+            if physics.legacy_step:  # which leaves positions and velocities evaluated
+                stepping.simulator(model).step1(data)
+        physics.certificate = stepping.certificate
+
+    def forget_and_reset(*args: Any, **kwargs: Any) -> Any:
+        stepping.forget()
+        return reset(*args, **kwargs)
+
+    physics.step, physics.reset = step, forget_and_reset
+    physics.certificate = 0.0
