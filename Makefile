@@ -3,6 +3,7 @@
 #   make test     all that must pass before a change is merged
 #   make check    the part of `test` that reads the code: lint, format, types
 #   make bench    speed and solved counts beside other solvers
+#   make soak     many models under random loads for SOAK seconds; SOAK_FOLDERS adds folders of models
 #   make docs     the documentation, into docs/_build
 #   make pictures the pictures in it, rendered again
 #   make reproduce  the papers' experiments, into reproduced/report.html (half an hour or more)
@@ -17,7 +18,10 @@ PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
 # Groups: one browser serves all its tests.
 PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist loadgroup
 
-.PHONY: demo test check bench docs pictures reproduce clean
+SOAK ?= 3600
+SOAK_FOLDERS ?=
+
+.PHONY: demo test check bench soak docs pictures reproduce clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/pinch.py
@@ -42,6 +46,9 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/contact_normals.py
 	$(RUN) benchmarks/siconos_friction.py
 	$(RUN) benchmarks/baraff_timing.py
+
+soak: $(VENV)/dev.stamp
+	$(RUN) tests/support/soak.py --seconds $(SOAK) --failures soak-failures $(SOAK_FOLDERS)
 
 docs: $(VENV)/docs.stamp
 	$(RUN) -m sphinx -W --keep-going -q docs docs/_build
