@@ -180,3 +180,15 @@ def test_a_step_within_a_callback_of_the_same_simulator_is_refused():
     finally:
         mujoco.set_mjcb_control(None)
     simulator.step(data)
+
+
+@pytest.mark.parametrize("force", [1e14, 1e120, 1e200])
+def test_motion_between_events_that_diverges_is_refused_by_the_joint(force):
+    model, data = load("""
+<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 1">
+  <joint name="lift" type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>""")
+    data.qfrc_applied[0] = force
+    simulator = stiction.Simulator(model, stepper=stiction.EventDriven())
+    with pytest.raises(stiction.StictionError, match=r"diverges.*'lift'"):
+        simulator.step(data)
+    assert data.qpos[0] == data.qvel[0] == data.time == 0.0

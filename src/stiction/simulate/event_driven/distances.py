@@ -132,10 +132,14 @@ class Surveyor:
         number = data.warning.number
         return int(number[_FULL[0]] + number[_FULL[1]])
 
-    def place(self, data: mujoco.MjData, qpos: Array) -> None:
-        """Kinematics, inertia, contacts and rows at qpos, within the margins as they are."""
+    def place(self, data: mujoco.MjData, qpos: Array, rows_alone: bool = False) -> None:
+        """Kinematics, inertia, contacts and rows at qpos, within the margins as they are; without
+        inertia and transmissions if only rows are asked for."""
         data.qpos[:] = qpos
-        if self._suspects or self._sides or self._ground.features is not None:
+        if rows_alone:
+            mujoco.mj_fwdKinematics(self.model, data)
+            self._meet(data)
+        elif self._suspects or self._sides or self._ground.features is not None:
             mujoco.mj_fwdKinematics(self.model, data)
             self._constrain(data)
         else:
@@ -174,6 +178,12 @@ class Surveyor:
         model = self.model
         mujoco.mj_makeM(model, data)
         mujoco.mj_factorM(model, data)
+        self._meet(data)
+        mujoco.mj_transmission(model, data)
+
+    def _meet(self, data: mujoco.MjData) -> None:
+        """Contacts and rows."""
+        model = self.model
         mujoco.mj_collision(model, data)
         self._ground.replace_contacts(model, data)
         if self._suspects and data.ncon > 1:
@@ -181,7 +191,6 @@ class Surveyor:
         if self._sides:
             refine_parallel(model._address, data._address)
         mujoco.mj_makeConstraint(model, data)
-        mujoco.mj_transmission(model, data)
 
     def mend(self, data: mujoco.MjData) -> None:
         """Replaces contacts of convex pairs that are not where the pair is nearest; see the head.

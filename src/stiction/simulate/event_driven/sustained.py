@@ -36,7 +36,7 @@ from stiction.contact.models.baraff import Baraff
 from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
-from stiction.contact.problem.cones import Cones, build_cones, to_impulses
+from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
 from stiction.contact.problem.scales import weights
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
@@ -48,6 +48,12 @@ from stiction.status import Code
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+WARM = 4
+"""Steps per contact that a start from a guess may take."""
+
+NONE, NONE_2 = np.zeros(0), np.zeros((0, 2))
 
 
 class Loads(NamedTuple):
@@ -83,15 +89,18 @@ class Forces(NamedTuple):
     steps: int
 
 
-def solve_sustained(law: SustainedLaw, loads: Loads) -> tuple[Forces, Arrays] | None:
+def solve_sustained(
+    law: SustainedLaw, loads: Loads, guess: Forces | None = None
+) -> tuple[Forces, Arrays] | None:
     """Forces and the arrays of the problem they solve, of which velocities are accelerations;
-    None where no finite force was found (Painleve), or rows contradict each other."""
+    None where no finite force was found (Painleve), or rows contradict each other. guess: forces
+    of a state nearby, from which Baraff's algorithm starts if it has the same contacts."""
     arrays = _arrays(law, loads)
     if not len(loads.normal) + len(loads.joint) + len(loads.box):
         free = np.linalg.solve(loads.mass, loads.force)
         none = np.zeros(0)
         return Forces(np.asarray(free, np.float64), none, np.zeros((0, 2)), none, none, 0), arrays
-    found = _drive(loads, arrays) if law.kind is Kind.DRY else _pivot(law, loads, arrays)
+    found = _drive(loads, arrays, guess) if law.kind is Kind.DRY else _pivot(law, loads, arrays)
     if found is None or not np.isfinite(found.acceleration).all():
         return None
     return found, arrays
@@ -173,26 +182,41 @@ def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> 
 
 @kernel
 def drive(
-    arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array
-) -> tuple[Array, Array, Array, Array, Array, int, int]:
+    arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array,
+    guess: tuple[Array, Array, Array],
+) -> tuple[Array, Array, Array, Array, Array, int, int]:  # fmt: skip
     """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
-    call, since passing arrays to and from Python costs more than the solve."""
+    call, since passing arrays to and from Python costs more than the solve. guess: normal, tangent
+    and box forces to start from, or empty ones."""
     white, upper, last, _ = whiten(arrays, drift)
     cones, joints = build_cones(white, arrays)
     fixed, along = fix_units(cones, sliding, direction, turning)
-    limit = step_limit(cones.normal.shape[0], fixed.shape[0])
-    theta, phi, code, steps, _ = solve_driving(
-        cones, fixed, along, np.empty(0), np.empty((0, 2)), limit, ROUNDS, ATTEMPTS
-    )
+    theta, phi = np.empty(0), np.empty((0, 2))
+    limit, attempts, spent = step_limit(cones.normal.shape[0], fixed.shape[0]), ATTEMPTS, 0
+    if guess[0].shape[0] == arrays.normal.shape[0] and guess[2].shape[0] == arrays.box.shape[0]:
+        theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
+        limit, attempts = WARM * max(1, cones.normal.shape[0]), 1
+    while True:
+        theta, phi, code, steps, _ = solve_driving(
+            cones, fixed, along, theta, phi, limit, ROUNDS, attempts
+        )
+        spent += steps
+        if code == Code.SOLVED or attempts == ATTEMPTS:
+            break
+        theta, phi = np.empty(0), np.empty((0, 2))
+        limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ATTEMPTS
     normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
     acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
     linear.solve(upper, last, acceleration)
-    return acceleration, normal, tangent, joint, box, code, steps
+    return acceleration, normal, tangent, joint, box, code, spent
 
 
-def _drive(loads: Loads, arrays: Arrays) -> Forces | None:
+def _drive(loads: Loads, arrays: Arrays, guess: Forces | None) -> Forces | None:
     """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
-    found = drive(arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    start = (NONE, NONE_2, NONE)
+    if guess is not None and not loads.sliding.any() and not loads.turning.any():
+        start = (guess.normal, guess.tangent, guess.box)  # dynamic friction is not free to start so
+    found = drive(arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, start)
     if found[5] != Code.SOLVED:
         return None if len(loads.box) else _forces(loads, arrays)
     return Forces._make((*found[:5], found[6]))

@@ -14,6 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge import validation
 from stiction.bridge.shared_points import hold_once
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
@@ -32,6 +33,7 @@ from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Ph
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.slip_directions import choose_directions
 from stiction.simulate.event_driven.sustained import (
+    Forces,
     Loads,
     certify_sustained,
     solve_sustained,
@@ -140,8 +142,10 @@ class Motion:
         direction = np.divide(slip, size[:, None], out=np.zeros_like(slip), where=rubs[:, None])
         turn = seen.dry @ state.qvel
         turning = np.where(np.abs(turn) > self.rest_speed, np.sign(turn), 0.0)
-        spin = np.where(np.isin(seen.spin_contact, held), seen.spin @ state.qvel, 0.0)
-        spinning = np.where(np.abs(spin) > self.rest_speed, np.sign(spin), 0.0)
+        spinning = np.zeros(len(seen.spin))
+        if len(spinning):
+            spin = np.where(np.isin(seen.spin_contact, held), seen.spin @ state.qvel, 0.0)
+            spinning = np.where(np.abs(spin) > self.rest_speed, np.sign(spin), 0.0)
         bound = self._bound(seen, speed, held)
         return Phase(
             state, seen, speed, bound, touching, held, rubs, direction, size,
@@ -219,7 +223,7 @@ class Motion:
         kept = _identity(seen, at)
         found = np.ones(len(at), np.bool_)
         for sign in (1.0, -1.0):
-            self.survey.place(self._probe, self.moved(state, sign * ahead * v))
+            self.survey.place(self._probe, self.moved(state, sign * ahead * v), rows_alone=True)
             speed, far, joint = row_speeds(self._probe._address, v, *kept)
             found &= far < JUMP
             rates += sign * speed
@@ -228,10 +232,10 @@ class Motion:
         rates[~found] = 0.0
         return rates, joint_rate * (0.5 / ahead)
 
-    def choose_slips(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Array]:
-        """The phase with the slips of a step of length h, see `slip_directions.py`, and the
-        acceleration that it starts with."""
-        first = held.forces.acceleration
+    def choose_slips(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Forces]:
+        """The phase with the slips of a step of length h, see `slip_directions.py`, and the forces
+        that it starts with."""
+        first = held.forces
         if self.law.kind is not Kind.DRY or not len(phase.held):
             return phase, first
         slips = choose_directions(self.law, held.loads, held.forces, h, self.rest_speed)
@@ -240,30 +244,36 @@ class Motion:
             first = self._accelerate(turned)
         return phase._replace(**slips._asdict()), first
 
-    def _accelerate(self, loads: Loads) -> Array:
-        """(nv,) acceleration; Impasse where there is none."""
-        found = solve_sustained(self.law, loads)
+    def _accelerate(self, loads: Loads, guess: Forces | None = None) -> Forces:
+        """Forces of a state, looked for from a guess; Impasse where there are none."""
+        found = solve_sustained(self.law, loads, guess)
         if found is None:
             raise Impasse
-        return found[0].acceleration
+        return found[0]
 
     # Trajectories
 
-    def runge_kutta(self, phase: Phase, first: Array) -> Path:
-        """Runge-Kutta of order four; first (nv,): acceleration at the start."""
-        start = phase.state
+    def runge_kutta(self, phase: Phase, first: Forces) -> Path:
+        """Runge-Kutta of order four; first: forces at the start, from which each stage's are
+        looked for."""
+        start, guess = phase.state, first
         kept = _identity(phase.seen, phase.held)
 
         def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
+            nonlocal guess
             state = State(self.moved(start, turn), qvel, act)
+            self._check_speed(state)
             seen = self.look(state, ahead=False)
             place = match(*kept, seen.pair, seen.point, seen.axis)
-            acceleration = self._accelerate(self._loads(phase, state, seen, place))
+            guess = self._accelerate(self._loads(phase, state, seen, place), guess)
+            acceleration = guess.acceleration
             return unroll(turn, qvel, self._rotations), acceleration, seen.act_dot
 
         def path(h: float) -> Moved:
             v, act = start.qvel, start.act
-            u1, a1, z1 = v, first, phase.seen.act_dot
+            nonlocal guess
+            guess = first  # whatever was tried before, the same time gives the same state
+            u1, a1, z1 = v, first.acceleration, phase.seen.act_dot
             u2, a2, z2 = rate(0.5 * h * u1, v + 0.5 * h * a1, act + 0.5 * h * z1)
             u3, a3, z3 = rate(0.5 * h * u2, v + 0.5 * h * a2, act + 0.5 * h * z2)
             u4, a4, z4 = rate(h * u3, v + h * a3, act + h * z3)
@@ -350,11 +360,17 @@ class Motion:
 
     def _arrive(self, phase: Phase, kept: Indices, h: float, state: State) -> Moved:
         """The state with what is seen there; `kept` are contacts that the motion respects."""
+        self._check_speed(state)
         seen = self.look(state)
         speed = seen.normal @ state.qvel
         place = match(*_identity(phase.seen, kept), seen.pair, seen.point, seen.axis)
         bound = self._bound(seen, speed, np.unique(place[place >= 0]))
         return Moved(h, state, seen, speed, bound, place)
+
+    def _check_speed(self, state: State) -> None:
+        """Raises StictionError where the motion diverges."""
+        if not np.abs(state.qvel).max(initial=0.0) <= mujoco.mjMAXVAL:
+            raise validation.diverged(self.model, self.data, state.qvel)
 
     def _clamped(self, act: Array) -> Array:
         """Activations within their ranges."""
