@@ -51,6 +51,10 @@ class PinchLift(Task):
     frames = 10
     actions = 2
     observations = 12
+    varied = (
+        "body_mass", "body_inertia", "geom_friction", "body_subtreemass", "body_invweight0",
+        "dof_invweight0", "dof_M0", "actuator_acc0",
+    )  # fmt: skip
     camera: ClassVar[dict[str, Any]] = {
         "distance": 0.35, "azimuth": 115.0, "elevation": -15.0, "lookat": np.array([0, 0, 0.06]),
     }  # fmt: skip
@@ -59,7 +63,7 @@ class PinchLift(Task):
         super().__init__(**kwargs)
         self._asked: dict[str, Any] = {}
 
-    def controls(self, action: Array) -> Array:
+    def drive(self, action: Array) -> Array:
         """Force of each pad [N], speed of the carriage [m/s]."""
         grip = 0.5 * (action[0] + 1.0) * FORCE
         return np.array([grip, grip, action[1] * SPEED])
@@ -103,15 +107,15 @@ class PinchLift(Task):
         away = data.body("part").xpos - data.body("carriage").xpos
         return np.concatenate([joints, away, data.joint("part").qvel[:3]])
 
-    def judge(self, action: Array) -> tuple[float, bool, dict[str, Any]]:
+    def judge(self) -> tuple[float, bool, dict[str, Any]]:
         """As the class says."""
         height = self.lifted
         below = self.data.body("carriage").xpos[2] - self.data.body("part").xpos[2]
         lost = bool(height > AIRBORNE and below > LOST)
-        grip = 0.5 * (action[0] + 1.0)
-        reward = 1.0 - abs(GOAL - height) / GOAL - EFFORT * grip**2
+        grip = float(self.data.ctrl[0])
+        reward = 1.0 - abs(GOAL - height) / GOAL - EFFORT * (grip / FORCE) ** 2
         info = {
             "height": height, "lost": lost, "success": abs(height - GOAL) < NEAR,
-            "grip": FORCE * float(grip),
+            "grip": grip,
         }  # fmt: skip
         return float(reward), lost, info

@@ -54,7 +54,7 @@ class PushT(Task):
         super().__init__(**kwargs)
         self._asked: dict[str, Any] = {}
 
-    def controls(self, action: Array) -> Array:
+    def drive(self, action: Array) -> Array:
         """Velocity of the pusher [m/s]."""
         return SPEED * action
 
@@ -93,7 +93,7 @@ class PushT(Task):
             [qpos[:2], qvel[:2], qpos[2:4], turned, qvel[2:4], [qvel[7]], [-angle]]
         )
 
-    def judge(self, action: Array) -> tuple[float, bool, dict[str, Any]]:
+    def judge(self) -> tuple[float, bool, dict[str, Any]]:
         """As the class says."""
         distance, angle = float(np.linalg.norm(self.data.qpos[2:4])), abs(self.angle)
         success = bool(distance < NEAR and angle < ALIGNED)

@@ -38,13 +38,12 @@ def ids() -> tuple[str, ...]:
 def register_all() -> None:
     """Registers them with Gymnasium; those that are registered already stay as they are."""
     for name, (place, steps) in OURS.items():
-        _register(name, entry_point=place, max_episode_steps=steps)
+        _register(name, max_episode_steps=steps, kwargs={"place": place})
     for name in THEIRS:
         spec = registry.get(name)
         if spec is not None:  # a later Gymnasium may have it no more
             _register(
                 name,
-                entry_point="stiction.gym.registration:make_exact",
                 max_episode_steps=spec.max_episode_steps,
                 reward_threshold=spec.reward_threshold,
                 kwargs={**spec.kwargs, "place": spec.entry_point},
@@ -53,7 +52,12 @@ def register_all() -> None:
 
 def _register(name: str, **settings: Any) -> None:
     if f"{NAMESPACE}/{name}" not in registry:
-        gymnasium.register(id=f"{NAMESPACE}/{name}", **settings)
+        gymnasium.register(
+            id=f"{NAMESPACE}/{name}",
+            entry_point="stiction.gym.registration:make_exact",
+            vector_entry_point="stiction.gym.vector:make_batched",
+            **settings,
+        )
 
 
 _classes: dict[str, type] = {}
@@ -63,7 +67,9 @@ def exact_class(place: str) -> type:
     """The class at "module:Class", stepped by stiction; one and the same each time."""
     if place not in _classes:
         module, _, name = place.partition(":")
-        theirs = getattr(import_module(module), name)
+        theirs: type = getattr(import_module(module), name)
+        if issubclass(theirs, Exact):
+            return theirs
         made = type(f"Exact{name}", (Exact, theirs), {"__doc__": theirs.__doc__})
         made.__module__, made.__qualname__ = __name__, made.__name__
         globals()[made.__name__] = made  # where pickle finds it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import mujoco
 import numpy as np
@@ -40,24 +40,23 @@ class Stepping:
         simulator.step(data, nstep)
         self.certificate = float(simulator.statistics.worst)
 
+    def advance(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        ctrl: NDArray[np.float64],
+        nstep: int,
+    ) -> None:
+        """What `MujocoEnv._step_mujoco_simulation` does, by stiction."""
+        data.ctrl[:] = ctrl
+        self.step(model, data, nstep)
+        mujoco.mj_rnePostConstraint(model, data)
+
     def forget(self) -> None:
         """At a reset: what comes next does not depend on what was before."""
         self.certificate = 0.0
         if self._simulator is not None:
             self._simulator.forget()
-
-
-def step_frames(
-    stepping: Stepping,
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    ctrl: NDArray[np.float64],
-    nstep: int,
-) -> None:
-    """What `MujocoEnv._step_mujoco_simulation` does, by stiction."""
-    data.ctrl[:] = ctrl
-    stepping.step(model, data, nstep)
-    mujoco.mj_rnePostConstraint(model, data)
 
 
 class Exact:
@@ -69,6 +68,8 @@ class Exact:
 
     model: mujoco.MjModel
     data: mujoco.MjData
+    varied: ClassVar[tuple[str, ...]] = ()
+    """Fields of the model that a reset may change."""
 
     def __init__(
         self,
@@ -83,7 +84,11 @@ class Exact:
             self._ezpickle_kwargs |= {"contact": contact, "simulator": simulator}
 
     def _step_mujoco_simulation(self, ctrl: NDArray[np.float64], n_frames: int) -> None:
-        step_frames(self.stepping, self.model, self.data, ctrl, n_frames)
+        self.stepping.advance(self.model, self.data, ctrl, n_frames)
+
+    def controls(self, action: NDArray[Any]) -> NDArray[Any]:
+        """(nu,) the controls that an action stands for."""
+        return action
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """As the environment's own, with the certificate in `info`."""

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 class Task(Exact, MujocoEnv, EzPickle):
     """A `MujocoEnv` with actions in [-1, 1], stepped by stiction.
 
-    What a class of it sets and defines is below; actions become controls by `controls`.
+    What a class of it sets and defines is below.
     """
 
     model_file: ClassVar[str]
@@ -50,24 +50,27 @@ class Task(Exact, MujocoEnv, EzPickle):
         self.action_space = Box(-1.0, 1.0, (self.actions,), np.float32)
         return self.action_space
 
-    def controls(self, action: Array) -> Array:
-        """(nu,) the controls that an action stands for."""
+    def controls(self, action: NDArray[Any]) -> Array:
+        """(nu,) the controls that an action stands for, those beyond its bounds as at them."""
+        return self.drive(np.clip(np.asarray(action, np.float64), -1.0, 1.0))
+
+    def drive(self, action: Array) -> Array:
+        """(nu,) the controls that an action within its bounds stands for."""
         raise NotImplementedError
 
     def observe(self) -> Array:
         """(observations,) what is seen of the state."""
         raise NotImplementedError
 
-    def judge(self, action: Array) -> tuple[float, bool, dict[str, Any]]:
-        """(reward, terminated, info) of the state that the action led to."""
+    def judge(self) -> tuple[float, bool, dict[str, Any]]:
+        """(reward, terminated, info) of the state that an action led to."""
         raise NotImplementedError
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes the action; see the class for what comes of it."""
-        clipped = np.clip(np.asarray(action, np.float64), -1.0, 1.0)
-        self.do_simulation(self.controls(clipped), self.frame_skip)
+        self.do_simulation(self.controls(action), self.frame_skip)
         mujoco.mj_kinematics(self.model, self.data)  # of the new state, not the one before
-        reward, terminated, info = self.judge(clipped)
+        reward, terminated, info = self.judge()
         if self.render_mode == "human":
             self.render()
         info["certificate"] = self.stepping.certificate

@@ -8,7 +8,7 @@ import gymnasium
 
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
-from stiction.gym.stepping import Stepping, step_frames
+from stiction.gym.stepping import Stepping
 from stiction.simulate.settings import Options
 
 
@@ -41,8 +41,8 @@ class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self.stepping = stepping
         inner: Any = env.unwrapped
-        inner._step_mujoco_simulation = lambda ctrl, n_frames: step_frames(
-            stepping, inner.model, inner.data, ctrl, n_frames
+        inner._step_mujoco_simulation = lambda ctrl, n_frames: stepping.advance(
+            inner.model, inner.data, ctrl, n_frames
         )
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:

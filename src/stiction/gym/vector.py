@@ -1,0 +1,155 @@
+"""Many environments at once, stepped by one `Batch` on all processors.
+
+Each has an environment of its own for what is not physics: starts, observations, rewards and ends.
+Before these are asked for, the batch takes the steps of all of them; an environment then takes over
+what the batch found, where it would step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+from stiction.contact.models.model import ContactModel
+from stiction.gym.registration import make_exact
+from stiction.gym.stepping import Exact, Stepping
+from stiction.simulate.batch.batch import Batch
+from stiction.simulate.settings import Options
+
+STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart", "qfrc_applied", "xfrc_applied")
+"""What an environment hands over to the batch and takes back, beside the controls."""
+
+DERIVED = (
+    "xpos", "xquat", "xmat", "xipos", "ximat", "geom_xpos", "geom_xmat", "site_xpos", "site_xmat",
+    "cam_xpos", "cam_xmat", "light_xpos", "light_xdir", "subtree_com", "cinert", "cvel",
+    "cfrc_ext", "qacc", "qfrc_actuator", "qfrc_constraint", "actuator_force", "ten_length",
+    "ten_velocity", "sensordata",
+)  # fmt: skip
+"""What it takes from the batch: what observations and rewards are made of, and pictures."""
+
+
+class FromBatch(Stepping):
+    """Steps an environment by taking over what the batch found for it."""
+
+    def __init__(
+        self, rows: dict[str, NDArray[Any]], contact: ContactModel | None, options: Options
+    ) -> None:
+        super().__init__(contact, **options)
+        self._rows = rows
+        self.fresh = True
+        """Whether it was reset since the batch's last steps."""
+
+    def advance(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        ctrl: NDArray[np.float64],
+        nstep: int,
+    ) -> None:
+        """Takes over the state and what is derived from it."""
+        data.ctrl[:] = ctrl
+        data.time = self._rows["time"].item()
+        for name, row in self._rows.items():
+            if name != "time":
+                getattr(data, name)[:] = row
+
+    def forget(self) -> None:
+        """At a reset: what comes next does not depend on what was before."""
+        super().forget()
+        self.fresh = True
+
+
+class BatchedEnv(SyncVectorEnv):
+    """Environments of one class, stepped by a `Batch`; else as Gymnasium's `SyncVectorEnv`."""
+
+    def __init__(
+        self,
+        place: str,
+        num_envs: int,
+        max_episode_steps: int | None,
+        nthread: int,
+        autoreset_mode: AutoresetMode | str,
+        contact: ContactModel | None,
+        simulator: Options,
+        **kwargs: Any,
+    ) -> None:
+        def make() -> gymnasium.Env[Any, Any]:
+            env = make_exact(place, contact=contact, simulator=simulator, **kwargs)
+            limit = max_episode_steps
+            return env if limit is None else gymnasium.wrappers.TimeLimit(env, limit)
+
+        super().__init__([make] * num_envs, autoreset_mode=autoreset_mode)
+        self._inner: list[Any] = [env.unwrapped for env in self.envs]
+        first: Exact = self._inner[0]
+        options: Any = {"on_failure": "best", **simulator}
+        self.batch = Batch(_felt(self._inner[0]), num_envs, nthread, contact, **options)
+        sizes = {name: np.size(getattr(first.data, name)) for name in (*STATE, *DERIVED)}
+        self._bound = {name: self.batch.bind(name) for name, size in sizes.items() if size}
+        self._bound["sensordata"] = self.batch.bind("sensordata")[:, : first.model.nsensordata]
+        self._ctrl = self.batch.bind("ctrl")
+        self._varied = {name: self.batch.expand(name) for name in first.varied}
+        for k, env in enumerate(self._inner):
+            rows = {name: field[k] for name, field in self._bound.items()}
+            env.stepping = FromBatch(rows, contact, simulator)
+
+    def step(self, actions: Any) -> Any:
+        """Steps all of them; those that ended are reset as `autoreset_mode` says."""
+        next_step = self.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+        running = np.flatnonzero(~self._autoreset_envs) if next_step else np.arange(self.num_envs)
+        if running.size:
+            self._step_physics(running, np.asarray(actions))
+        return super().step(actions)
+
+    def _step_physics(self, running: NDArray[np.int_], actions: NDArray[Any]) -> None:
+        """Takes the steps that the environments of these numbers are about to ask for."""
+        fresh = [k for k in running if self._inner[k].stepping.fresh]
+        if fresh:
+            self.batch.reset(np.array(fresh, np.int32))  # which drops the last steps' impulses
+        for k in fresh:
+            self._inner[k].stepping.fresh = False
+            for name, field in self._varied.items():
+                field[k] = getattr(self._inner[k].model, name)
+        for k in running:
+            env = self._inner[k]
+            for name in STATE:
+                if name in self._bound:
+                    self._bound[name][k] = getattr(env.data, name)
+            self._ctrl[k] = env.controls(actions[k])
+        self.batch.step(running.astype(np.int32), self._inner[0].frame_skip)
+        for k in running:
+            self._inner[k].stepping.certificate = float(self.batch.certificate[k])
+
+
+def _felt(env: Any) -> mujoco.MjModel:
+    """The environment's model, with a sensor of acceleration: with one the steps compute the forces
+    on bodies (`cfrc_ext`), which some environments observe."""
+    spec = mujoco.MjSpec.from_file(env.fullpath)
+    body = next(body for body in spec.bodies if body.name and body.name != "world")
+    spec.add_sensor(
+        type=mujoco.mjtSensor.mjSENS_FRAMELINACC,
+        objtype=mujoco.mjtObj.mjOBJ_XBODY,
+        objname=body.name,
+    )
+    return spec.compile()
+
+
+def make_batched(
+    place: str,
+    num_envs: int,
+    max_episode_steps: int | None = None,
+    nthread: int = 0,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    contact: ContactModel | None = None,
+    simulator: Options | None = None,
+    **kwargs: Any,
+) -> BatchedEnv:
+    """Environments of the class at "module:Class" on `nthread` threads (0: all processors)."""
+    return BatchedEnv(
+        place, num_envs, max_episode_steps, nthread, autoreset_mode, contact, simulator or {},
+        **kwargs,
+    )  # fmt: skip
