@@ -38,6 +38,7 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/simulator_speed.py
 	$(RUN) benchmarks/simulator_speed.py --growth
 	$(RUN) benchmarks/clutter.py
+	$(RUN) benchmarks/batch.py
 	$(RUN) benchmarks/event_agreement.py
 	$(RUN) benchmarks/articulated_scaling.py
 	$(RUN) benchmarks/delassus_routes.py

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -84,15 +84,17 @@ class Facts(NamedTuple):
 class Report:
     """The last of the steps that a call took. What it holds is worked out when asked for."""
 
-    def __init__(self, model: mujoco.MjModel, time: float, facts: Callable[[], Facts]) -> None:
+    def __init__(
+        self, model: mujoco.MjModel, time: float, gather: Callable[..., Facts], *arguments: Any
+    ) -> None:
         self._model = model
         self.time = time
         """Of the simulation, after the step [s]."""
-        self._gather = facts
+        self._gather, self._arguments = gather, arguments
 
     @cached_property
     def _facts(self) -> Facts:
-        return self._gather()
+        return self._gather(*self._arguments)
 
     def keep(self) -> None:
         """Takes what it needs from the memory that the next step writes to."""

@@ -60,6 +60,10 @@ GROWTH = 8
 """Most that the next chunk has more steps than the last: its own may take longer."""
 
 
+# As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
+_FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
+
+
 class Guess(NamedTuple):
     """What a step begins with beside its state."""
 
@@ -78,6 +82,7 @@ class TimeEngine:
         self.work = Workspace(model)
         self.guard = Guard()
         self.compiled = settings.compiled
+        self._solver = () if self.compiled is None else (str(self.compiled.solver),)
         self._restitution = check_restitution(model, settings.restitution)
         if settings.delassus == "assembly":
             validation.check_still_surfaces(model, "delassus='assembly'")
@@ -121,7 +126,7 @@ class TimeEngine:
         session[Slot.STEPS] = stage.address
         if self.ground.features is not None:
             own.model.opt.ccd_tolerance = min(own.model.opt.ccd_tolerance, PRECISE)
-        self.config = self._configured()
+        self.config, self._dt = self._configured(), float(own.model.opt.timestep)
         session[Slot.MODEL], session[Slot.SOURCE] = own.address, own.fields.address
         if not np.array_equal(standalone(own.model), self.work.step.free):
             self.work = self.work.with_room(own.model, self.work.room.blocks)
@@ -188,9 +193,10 @@ class TimeEngine:
         mujoco.get_mjcb_control()(self.own.source, data)
 
     def _take(self, data: mujoco.MjData, nstep: int) -> Report:
-        self._keep_last()
+        if self._last is not None:
+            self._keep_last()
         left, solved, answer, spent = nstep, 0, COMPILED, 0.0
-        self.session[Slot.FRESH] = 1
+        self.session[_FRESH] = 1
         address = data._address
         while True:
             if self.stale:
@@ -200,18 +206,19 @@ class TimeEngine:
             stop = self.guard.call(data, run, self._address, address, wanted, solved)
             now = perf_counter() - began
             spent += now
-            taken = int(self.work.step.counts[Count.DONE])
+            taken = self.work.taken
             if taken:
-                fit = int(taken * CHUNK / max(now, 1e-9))
-                self._chunk = max(1, min(fit, GROWTH * self._chunk))
-                if answer.rung:
+                if nstep > 1:
+                    fit = int(taken * CHUNK / max(now, 1e-9))
+                    self._chunk = max(1, min(fit, GROWTH * self._chunk))
+                if answer is not COMPILED and answer.rung:
                     self._rungs[answer.rung] += 1
                 left -= taken
                 if left == 0:
                     self._elapsed += spent
                     return self._report(data, answer if taken == 1 else COMPILED, spent)
                 answer, solved = COMPILED, 0
-            if stop != Stop.DONE:
+            if stop != _DONE:
                 began = perf_counter()
                 found = self.resolve(Stop(stop), data)
                 spent += perf_counter() - began if self._driven else 0.0
@@ -262,7 +269,7 @@ class TimeEngine:
         )
 
     def _report(self, data: mujoco.MjData, answer: Answer, elapsed: float) -> Report:
-        report = Report(self.own.source, data.time, lambda: self._gather(answer, elapsed))
+        report = Report(self.own.source, data.time, self._gather, answer, elapsed)
         self._last = weakref.ref(report)
         return report
 
@@ -276,32 +283,31 @@ class TimeEngine:
 
     def _gather(self, answer: Answer, elapsed: float) -> Facts:
         """What the workspace holds of the last step."""
-        step, solution = self.work.step, answer.solution
-        own = () if self.compiled is None else (str(self.compiled.solver),)
+        step, solution, counts = self.work.step, answer.solution, self.work.step.counts.tolist()
         verdict: Certificate | tuple[Law, Table]
         if solution is not None:
-            rungs, verdict = (*own, *solution.rungs), solution.certificate
+            rungs, verdict = (*self._solver, *solution.rungs), solution.certificate
         else:
             assert self.compiled is not None, "other answers come as solutions"
-            cold = step.counts[Count.ATTEMPTS] > 0
-            rungs = (WARM, *own, *answer.climbed) if cold else (WARM,)
+            cold = counts[Count.ATTEMPTS] > 0
+            rungs = (WARM, *self._solver, *answer.climbed) if cold else (WARM,)
             law = Law.FRICTIONLESS if answer.flag == FRICTIONLESS else self.compiled.law
             verdict = (law, copy_table(self.work))
         return Facts(
-            int(step.counts[Count.ITERATIONS]),
+            counts[Count.ITERATIONS],
             (*rungs, answer.flag) if answer.flag else rungs,
             step.figure.copy(),
             verdict,
             elapsed,
             step.ticks.copy(),
-            self.own.model.opt.timestep,
-            step.record[: step.counts[Count.BLOCKS]].copy(),
+            self._dt,
+            step.record[: counts[Count.BLOCKS]].copy(),
         )
 
     @property
     def statistics(self) -> Statistics:
         """Figures over all steps since the last reset."""
-        solver = None if self.compiled is None else str(self.compiled.solver)
+        solver = self._solver[0] if self._solver else None
         step = self.work.step
         return summarize(step.total, self._rungs, solver, self._elapsed, step.spent + step.ticks)
 

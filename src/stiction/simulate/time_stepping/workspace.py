@@ -172,6 +172,9 @@ class Step(NamedTuple):
     kept: Array  # (cap, DATA) of the step, during its impacts
 
 
+_DONE = int(Count.DONE)
+
+
 class Workspace:
     """Arrays for a model, and for so many blocks and entries."""
 
@@ -206,6 +209,11 @@ class Workspace:
         )
         self._packed = pack(*self.solver.tuples, self.grading, self.step)
         self.address = int(self._packed.ctypes.data)
+
+    @property
+    def taken(self) -> int:
+        """Steps that the last call took."""
+        return int(self.step.counts[_DONE])
 
     def grown(self, model: mujoco.MjModel) -> Workspace:
         """A larger one, for what the step at hand needs, with the guess and the statistics."""

@@ -1,0 +1,222 @@
+"""Many simulations at once: `stiction.Batch` on one thread and two, beside `mujoco.batch.Batch`.
+
+    python benchmarks/batch.py            everything, in one run
+    python benchmarks/batch.py --quick    the table of models only
+
+`bare` is what the same steps cost in the compiled loop that a `Simulator` calls, without the rest
+of the call: what a batch takes beyond it is its overhead. Times are those of the processor (all
+threads together), in turns within one run, so that other programs on the machine do not count;
+`speed-up` is by the clock, and means something on an idle machine only. `efficiency` is the
+processor's time per step on one thread over that on two: twice that is the speed-up of an idle
+machine.
+
+Models that are not installed are left out: Ant and Humanoid come with gymnasium, the standing
+robot with dm_control, the hand with gymnasium-robotics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import resource
+from time import perf_counter, process_time
+
+import mujoco
+import numpy as np
+from mujoco import batch as mujoco_batch
+from simulator_speed import lift_onto_floor, package_file, settle, settle_hand, standing
+
+import stiction
+from stiction import scenes
+from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.loop import run
+from stiction.simulate.time_stepping.workspace import Count
+
+NSIM, NSTEP, ROUNDS = 64, 10, 15
+
+
+def cases():
+    """(name, model, data) of every model that is at hand."""
+    model, data, _ = scenes.load("pinch")
+    stiction.Simulator(model).step(data, 200)
+    yield "pinch", model, data
+    for name in ("ant", "humanoid"):
+        path = package_file("gymnasium", "envs", "mujoco", "assets", f"{name}.xml")
+        if path is None:
+            print(f"{name}: gymnasium is not installed, left out")
+            continue
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        lift_onto_floor(model, data)
+        yield name, model, data
+    path = package_file("dm_control", "suite", "quadruped.xml")
+    if path is None:
+        print("quadruped: dm_control is not installed, left out")
+    else:
+        model = standing(path, 300.0)
+        data = mujoco.MjData(model)
+        settle(model, data)
+        yield "standing quadruped", model, data
+    path = package_file("gymnasium_robotics", "envs", "assets", "hand", "manipulate_block.xml")
+    if path is None:
+        print("hand: gymnasium-robotics is not installed, left out")
+    else:
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        settle_hand(model, data)
+        yield "hand with a block", model, data
+
+
+def states(model, data, count):
+    """Rows of mjSTATE_INTEGRATION that differ a little in velocities."""
+    rng = np.random.default_rng(0)
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    rows = np.empty((count, mujoco.mj_stateSize(model, spec)))
+    for row in rows:
+        own = copy.copy(data)
+        own.qvel[:] += 0.01 * rng.standard_normal(model.nv)
+        mujoco.mj_getState(model, own, row, spec)
+    return rows
+
+
+def new_controls(model, rng, count):
+    """(count, nu) within their limits: what moves does not come to rest."""
+    low, high = np.where(
+        model.actuator_ctrllimited[:, None] > 0, model.actuator_ctrlrange, [-1.0, 1.0]
+    ).T
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    return middle + 0.2 * half * rng.uniform(-1.0, 1.0, (count, model.nu))
+
+
+class Bare:
+    """The compiled loop of a simulator each."""
+
+    def __init__(self, model, rows):
+        self.sims = [stiction.Simulator(model) for _ in rows]
+        self.data = [mujoco.MjData(model) for _ in rows]
+        for data, row in zip(self.data, rows, strict=True):
+            mujoco.mj_setState(model, data, row, mujoco.mjtState.mjSTATE_INTEGRATION)
+
+    def step(self, nstep):
+        for sim, data in zip(self.sims, self.data, strict=True):
+            engine = sim._engine
+            if run(int(engine.session.ctypes.data), data._address, nstep, 0) != Stop.DONE:
+                sim.step(data, nstep - int(engine.work.step.counts[Count.DONE]))
+
+
+class Single:
+    """`mj_step` of one data each."""
+
+    def __init__(self, model, rows):
+        self.model = model
+        self.data = [mujoco.MjData(model) for _ in rows]
+        for data, row in zip(self.data, rows, strict=True):
+            mujoco.mj_setState(model, data, row, mujoco.mjtState.mjSTATE_INTEGRATION)
+
+    def step(self, nstep):
+        for data in self.data:
+            mujoco.mj_step(self.model, data, nstep)
+
+
+def filled(batch, rows):
+    batch.state[:] = rows
+    return batch
+
+
+def measure(model, data):
+    """(us of the processor, us by the clock) per step of each way, medians of rounds in turns."""
+    rows = states(model, data, NSIM)
+    ways = {
+        "bare": Bare(model, rows),
+        "one": filled(stiction.Batch(model, NSIM, 1), rows),
+        "two": filled(stiction.Batch(model, NSIM, 2), rows),
+        "mj_step": Single(model, rows),
+        "mujoco one": filled(mujoco_batch.Batch(model, NSIM, 1), rows),
+        "mujoco two": filled(mujoco_batch.Batch(model, NSIM, 2), rows),
+    }
+    busy, clock = ({name: [] for name in ways} for _ in range(2))
+    rng = np.random.default_rng(2)
+    for turn in range(ROUNDS + 1):
+        controls = new_controls(model, rng, NSIM)
+        for name, way in ways.items():
+            for k in range(NSIM):
+                (way.ctrl[k] if hasattr(way, "nsim") else way.data[k].ctrl)[:] = controls[k]
+            begun, busy_before = perf_counter(), process_time()
+            way.step(nstep=NSTEP)
+            if turn:
+                busy[name].append(1e6 * (process_time() - busy_before) / (NSIM * NSTEP))
+                clock[name].append(1e6 * (perf_counter() - begun) / (NSIM * NSTEP))
+    worst = float(ways["two"].certificate.max())
+    medians = ({name: float(np.median(v)) for name, v in each.items()} for each in (busy, clock))
+    return *medians, worst
+
+
+def table():
+    print(f"{NSIM} simulations, {NSTEP} steps a call; us per step, medians of {ROUNDS} rounds\n")
+    print(
+        f"{'model':<20}{'nv':>4}{'bare':>8}{'batch':>8}{'overhead':>10}{'efficiency':>12}"
+        f"{'speed-up':>10}{'mj_step':>9}{'mujoco.batch':>14}{'ratio':>7}{'single':>8}"
+        "   worst certificate"
+    )
+    for name, model, data in cases():
+        t, clock, worst = measure(model, data)
+        print(
+            f"{name:<20}{model.nv:>4}{t['bare']:>8.1f}{t['one']:>8.1f}"
+            f"{100 * (t['one'] / t['bare'] - 1):>9.1f}%{t['one'] / t['two']:>12.2f}"
+            f"{clock['one'] / clock['two']:>10.2f}{t['mj_step']:>9.1f}{t['mujoco one']:>14.1f}"
+            f"{t['mujoco one'] / t['one']:>7.2f}{t['mj_step'] / t['bare']:>8.2f}   {worst:.0e}",
+            flush=True,
+        )
+    print("\nratio: mujoco.batch's time over ours; single: that of mj_step over our single steps")
+
+
+def memory():
+    """Bytes that a simulation of a batch takes, once it has been stepped."""
+    model, data, _ = scenes.load("pinch")
+    stiction.Batch(model, 2, 2).step()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    batch = stiction.Batch(model, 40_000, 2)
+    batch.qpos[:], batch.ctrl[:] = data.qpos, data.ctrl
+    batch.step()
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print(f"\nmemory: {1024 * used / 40_000:.0f} bytes per simulation of the pinch")
+
+
+def many(count=10_000, seconds=1.0):
+    """The pinch, many times over: no failure, and the same bits on one thread and two."""
+    model, data, _ = scenes.load("pinch")
+    rng = np.random.default_rng(1)
+    shove = 0.05 * rng.standard_normal((count, model.nv))
+    finals = []
+    for nthread in (1, 2):
+        batch = stiction.Batch(model, count, nthread)
+        batch.qpos[:], batch.ctrl[:], batch.qvel[:] = data.qpos, data.ctrl, shove
+        steps = round(seconds / model.opt.timestep)
+        begun = perf_counter()
+        worst = 0.0
+        for _ in range(steps // 10):
+            batch.step(nstep=10)
+            worst = max(worst, float(batch.certificate.max()))
+        spent = perf_counter() - begun
+        finals.append(batch.state.copy())
+        print(
+            f"{count} pinches for {seconds:g} s, {nthread} thread(s): {spent:.0f} s, "
+            f"{count * steps / spent:.0f} steps per second, {int(batch.status.sum())} failures, "
+            f"worst certificate {worst:.0e}",
+            flush=True,
+        )
+    print(f"same bits: {np.array_equal(finals[0], finals[1])}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="the table of models only")
+    options = parser.parse_args()
+    table()
+    if not options.quick:
+        memory()
+        many()
+
+
+if __name__ == "__main__":
+    main()
