@@ -15,7 +15,7 @@ from importlib import import_module
 
 COMMANDS = (
     "run", "compare", "sweep", "view", "render", "diagnose", "replay", "solve", "reproduce",
-    "bench", "scenes", "completion",
+    "bench", "scenes", "warmup", "completion",
 )  # fmt: skip
 
 DONE, FAILED, MISUSED = 0, 1, 2

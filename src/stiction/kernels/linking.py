@@ -20,6 +20,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
 
+from stiction.kernels.notice import clear, count_one
+
 
 class CalleeLibrary(JITCodeLibrary):
     """Intermediate code of one function; of its callees the declarations only."""
@@ -64,6 +66,7 @@ class CalleeLowering(NativeLowering):
                 context, library, description, state.func_ir, metadata=state.metadata
             )
             lower.lower()
+        count_one()
         # Numba finds the code by a built-in function of its own, which nobody calls.
         unique: list[Any] = []
         key = unique.append
@@ -83,7 +86,11 @@ class EntryLowering(NativeLowering):
         codegen = state.targetctx.codegen()
         state.library = EntryLibrary(codegen, state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return bool(super().run_pass(state))
+        count_one()
+        try:
+            return bool(super().run_pass(state))
+        finally:
+            clear()
 
 
 def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[Any]:
