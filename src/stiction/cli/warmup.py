@@ -55,7 +55,7 @@ def _load(ground: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def _steps() -> None:
-    from stiction import Simulator
+    from stiction.simulate import Simulator
 
     for ground in (PLANE, HILL):
         model, data = _load(ground)
@@ -63,7 +63,7 @@ def _steps() -> None:
 
 
 def _derivatives() -> None:
-    from stiction import Simulator
+    from stiction.simulate import Simulator
 
     model, data = _load(PLANE)
     simulator = Simulator(model)
@@ -72,8 +72,8 @@ def _derivatives() -> None:
 
 
 def _models() -> None:
-    from stiction import Simulator
     from stiction.contact.models.registry import forms, parse_contact
+    from stiction.simulate import Simulator
 
     for form in forms():
         model, data = _load(PLANE)
@@ -81,7 +81,7 @@ def _models() -> None:
 
 
 def _events() -> None:
-    from stiction import EventDriven, Simulator
+    from stiction.simulate import EventDriven, Simulator
 
     for integrator in ("rk4", "symplectic"):
         model, data = _load(PLANE)
@@ -91,7 +91,7 @@ def _events() -> None:
 def _solvers() -> None:
     import numpy as np
 
-    from stiction import ContactProblem
+    from stiction.contact import ContactProblem
     from stiction.contact.problem.scaled import ScaledProblem
     from stiction.contact.solvers.attempt import Options
     from stiction.contact.solvers.table import SOLVERS
@@ -102,7 +102,7 @@ def _solvers() -> None:
         normal=axes[2:], tangent=axes[None, :2], friction=0.5,
     )  # fmt: skip
     for name, solve in SOLVERS.items():
-        solve(ScaledProblem(problem), None, Options(4 if name == "cuts" else 0))
+        solve(ScaledProblem(problem), None, Options(4 if name == "polygon" else 0))
 
 
 def _complementarity() -> None:
