@@ -17,12 +17,15 @@ RUNS = {
     "gallery": (("{folder}/a.png", "0.002", "stack"), "of 1 scenes drawn", ("matplotlib",)),
     "identify_push": (("{folder}/a.png",), "found within 0.01 % of the mass", ("matplotlib",)),
     "lcp_demo": ((), "the first one: solved by", ()),
+    "learn_pinch_lift": (
+        ("{folder}/a.png", "1"), "judged in MuJoCo: return", ("gymnasium", "matplotlib"),
+    ),
     "own_arrays": ((), "60   Coulomb     20.7600", ()),
     "own_controller": (("0.1",), "worst certificate of 10", ()),
     "pinch": (("{folder}/a.png", "0.2"), "largest violation of any contact law", ("matplotlib",)),
     "pinocchio_contact": (("0.1",), "the floor carries 152.1 N of 152.1 N", ("pinocchio",)),
     "slide_to_goal": (("{folder}/a.png", "6"), "planned by stiction: cost 0.2", ("matplotlib",)),
-}
+}  # fmt: skip
 
 
 def test_every_example_is_run_here():
