@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from stiction.cli.arguments import Contact, Keyframe, Out, Scene, Time
+from stiction.cli.arguments import Contact, Keyframe, Scene, Time
 
 if TYPE_CHECKING:
     from stiction.sweeps import Sweep
@@ -25,9 +25,9 @@ def command(
             metavar="OPTION=VALUES",
             help="values of an option, 5,10,20 or FIRST:LAST:COUNT; more than one may follow. A "
             "file has friction and timestep; contact may be one, MuJoCo's ways as in `compare`",
-            help_behavior_hint="(required)",
+            help_behavior_hint="(default: the scene's own)",
         ),
-    ],
+    ] = (),
     seeds: Annotated[
         int, tyro.conf.arg(help="runs of each combination; all but the first start disturbed")
     ] = 1,
@@ -50,7 +50,14 @@ def command(
         str | None,
         tyro.conf.arg(metavar="ADDRESS", help="of a Ray cluster, or auto, in place of processes"),
     ] = None,
-    out: Out = None,
+    out: Annotated[
+        Path | None,
+        tyro.conf.arg(
+            metavar="DIR",
+            help="where to write, and to go on from",
+            help_behavior_hint="(default: stiction-runs/SCENE-sweep)",
+        ),
+    ] = None,
 ) -> int:
     """Run every combination of options; write a table (Parquet) and a report with heat maps.
 
