@@ -12,7 +12,7 @@ from stiction.kernels.cache_directory import cache_directory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-KNOWN_NUMBA = ((0, 59), (0, 68))
+KNOWN_NUMBA = ((0, 68), (0, 68))
 """First and last version of Numba, both included, whose dispatchers take a cache of ours as their
 `_cache` (numba/core/dispatcher.py, numba/core/caching.py) and whose libraries are linked as
 `linking.py` does it. With any other, Numba compiles and caches in its own way, and takes longer."""

@@ -98,7 +98,7 @@ def test_an_impact_that_drives_parting_bodies_together_loses_nothing_without_fri
     engine = stiction.Simulator(
         model, Frictionless(), stepper=stiction.EventDriven(restitution=1.0)
     )._engine
-    motion = engine._motion
+    motion = engine._engine._motion
     data = mujoco.MjData(model)
     motion.start(data)
     velocity = np.array([1.0, 0.0, 0.1])

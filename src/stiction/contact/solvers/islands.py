@@ -69,6 +69,9 @@ STARTS = (
 impulses, with a small compliance that finishes at once if the modes are right, and with a large one
 that scatters fewer of those that are not."""
 
+NOTHING = 1.0
+"""Residual of no impulses at all, nearly: a start that is no better is not built upon."""
+
 FINISH, LINGER = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
 attempt that fell short."""
@@ -139,6 +142,18 @@ def free_islands(address):
         _free_island(b, g, s, y, k, request, work.weight)
 
 
+@lean
+def _do_nothing(g: Graph, s: BlockMatrix, k, v_free, f, v):
+    """No impulses, and the free velocity, on island k."""
+    for at in range(g.members[k], g.members[k + 1]):
+        for r in range(ROWS):
+            f[g.member[at], r] = 0.0
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            v[j] = v_free[j]
+
+
 @stage("void(intp, int64)")
 def solve_blocks(address, count):
     """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
@@ -190,6 +205,9 @@ def solve_blocks(address, count):
                     break
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
+            if best > NOTHING:
+                best = np.inf
+                _do_nothing(g, s, k, v_free, work.f, work.v)
             copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
             while taken < most and best > SOLVED:
                 best = follow_attempt(address, k, load, taken, best)
