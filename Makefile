@@ -15,8 +15,9 @@ VENV   := .venv
 RUN    := $(VENV)/bin/python
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check
 # Four workers at most: each one holds its own copy of the compiled kernels.
-# Groups: one browser serves all its tests.
-PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist loadgroup
+# Groups: one browser serves all its tests. A worker that crashes ends the run: with groups, xdist
+# would wait for its tests for ever.
+PYTEST_ARGS ?= -n auto --maxprocesses=4 --dist loadgroup --max-worker-restart=0
 
 SOAK ?= 3600
 SOAK_FOLDERS ?=

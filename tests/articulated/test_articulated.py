@@ -59,10 +59,12 @@ def test_all_links_can_be_handles():
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def robot(request):
-    os.environ.setdefault("MUJOCO_GL", "disable")
     reason = "dm_control, whose robots these are, is not installed"
-    pytest.importorskip("dm_control", reason=reason)
-    return robot_model(request.param)
+    with pytest.MonkeyPatch.context() as patched:
+        if "MUJOCO_GL" not in os.environ:
+            patched.setenv("MUJOCO_GL", "disable")  # dm_control looks for one when it is imported
+        pytest.importorskip("dm_control", reason=reason)
+        return robot_model(request.param)
 
 
 def robot_model(name):

@@ -213,19 +213,30 @@ def test_help_needs_none_of_the_heavy_packages():
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to a child process on Windows")
 def test_ctrl_c_in_a_process_of_its_own_keeps_the_results(tmp_path):
     # Compiled beforehand: while kernels compile there is nothing to keep yet.
-    assert cli.main(["run", "pinch", "--time", "0.01", "--out", "before"]) == 0
-    process = terminal.start("run", "pinch", "--time", "1e4", "--out", "out")
+    assert cli.main(["run", "quadruped", "--time", "0.01", "--out", "before"]) == 0
+    for patience in (1.0, 5.0, 25.0):
+        out, err, code = interrupt_a_run(tmp_path / f"after-{patience:g}", patience)
+        assert code == 1, err
+        if out:
+            break
+        assert "stopped" in err, "what was stopped before its first step should say so"
+    assert "stopped by Ctrl-C" in out
+    kept = tmp_path / f"after-{patience:g}"
+    assert len(Trajectory.load(kept / "trajectory.npz")) > 1
+    assert (kept / "report.html").is_file()
+
+
+def interrupt_a_run(folder, patience):
+    """What `stiction run` prints that is sent Ctrl-C that long after it made its folder."""
+    process = terminal.start("run", "quadruped", "--time", "1e4", "--out", folder.name)
     deadline = time.monotonic() + 300
-    while not (tmp_path / "out").exists() and process.poll() is None:
+    while not folder.exists() and process.poll() is None:
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    time.sleep(1.0)
+    time.sleep(patience)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=300)
-    assert process.returncode == 1, err
-    assert "stopped by Ctrl-C" in out
-    assert len(Trajectory.load(tmp_path / "out" / "trajectory.npz")) > 1
-    assert (tmp_path / "out" / "report.html").is_file()
+    return out, err, process.returncode
 
 
 @pytest.mark.parametrize("command", ["run", "compare"])

@@ -41,12 +41,12 @@ def package(tmp_path):
     return copy
 
 
-def run(code, tmp_path, **environment):
+def run(code, tmp_path, *arguments, **environment):
     """What the code prints, in words, and the lines that it writes to stderr."""
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
     environment = {"STICTION_CACHE_DIR": str(tmp_path / "cache"), **environment}
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env={**inherited, "PYTHONPATH": str(tmp_path), **environment},
         capture_output=True,
         text=True,
@@ -74,6 +74,36 @@ def test_an_edit_elsewhere_leaves_a_compiled_kernel_in_use(package, tmp_path):
     before, edited = (set((tmp_path / "cache").iterdir()), run(CALL, tmp_path))
     assert edited[0][:2] == ["2", "1"]
     assert set((tmp_path / "cache").iterdir()) > before, "the edit should start a new cache"
+
+
+ENTRY_AND_CALLEE = """
+import itertools, sys
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
+first = int(sys.argv[1])
+FunctionIdentity._unique_ids = itertools.count(first)
+from stiction.kernels.probe_array import inner, outer
+for name in sys.argv[2:]:
+    print({"inner": inner, "outer": outer}[name](np.arange(3.0))[1])
+"""
+
+
+def test_code_of_several_processes_lives_together_in_one(package, tmp_path):
+    # Numba counts functions from the first that a process compiles: here the one that is called
+    # alone gets the number that it had where another called it.
+    (package / "kernels" / "probe_array.py").write_text(
+        "from stiction.kernels import kernel\nimport numpy as np\n"
+        "@kernel\ndef inner(a):\n    return np.sin(a) + np.exp(a)\n"
+        "@kernel\ndef outer(a):\n    return inner(a) + inner(2 * a)\n"
+    )
+    run(ENTRY_AND_CALLEE, tmp_path, "1000000", "outer")
+    for shift in range(1, 5):
+        run(ENTRY_AND_CALLEE, tmp_path, str(1000000 + shift), "inner")
+        (outer, inner), _ = run(ENTRY_AND_CALLEE, tmp_path, "1", "outer", "inner")
+        assert float(inner) == np.sin(1.0) + np.exp(1.0)
+        assert float(outer) == float(inner) + np.sin(2.0) + np.exp(2.0)
+        for saved in (tmp_path / "cache").glob("*/*inner*"):
+            saved.unlink()
 
 
 def test_every_signature_is_found_whoever_saved_it():

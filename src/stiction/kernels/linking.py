@@ -6,14 +6,21 @@ callers and does it all again there, at each level; of three hundred functions a
 called from outside. Here a callee (`CalleeCompiler`) stops at its intermediate code, and an entry
 (`EntryCompiler`) links what it reaches, optimizes it as a whole and generates its machine code.
 
+What an entry links stays its own, and every function has a name of its own in all processes
+(`_name_apart`). Numba numbers functions anew in each process, so that code of two processes, loaded
+from the cache into a third, could have one name for a function as an entry and for the same
+function as a callee: the entry was then given the callee's constants, of which there are none.
+
 This rests on Numba's compiler pipeline, which users may replace, and on its code libraries, which
 are its own (numba/core/codegen.py, numba/core/typed_passes.py): `compile.py` checks the version.
 """
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba.core import funcdesc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
@@ -34,7 +41,7 @@ class CalleeLibrary(JITCodeLibrary):
 
 
 class EntryLibrary(JITCodeLibrary):
-    """Machine code of a function and of all that it calls."""
+    """Machine code of a function and of all that it calls, with names of its own for those."""
 
     def add_linking_library(self, library: Any) -> None:
         """The library, and those that callees among them have left to link."""
@@ -45,6 +52,23 @@ class EntryLibrary(JITCodeLibrary):
                     self.add_linking_library(beyond)
 
 
+    def finalize(self) -> None:
+        """As Numba's own; the variables that stand here before anything is linked are the entry's,
+        and Numba looks for them by name."""
+        self._own = {each.name for each in self._final_module.global_variables}
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        """As Numba's own, and then hides what was linked."""
+        super()._optimize_final_module()
+        for function in self._final_module.functions:
+            if function.linkage == Linkage.linkonce_odr:
+                function.linkage = Linkage.internal
+        for variable in self._final_module.global_variables:
+            if variable.linkage == Linkage.common and variable.name not in self._own:
+                variable.linkage = Linkage.internal
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class CalleeLowering(NativeLowering):
     """To intermediate code, and known to the functions that call it."""
@@ -53,6 +77,7 @@ class CalleeLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """As Numba's own, without wrappers and without machine code."""
+        _name_apart(state)
         context, flags = state.targetctx, state.flags
         library = state.library = CalleeLibrary(context.codegen(), state.func_id.func_qualname)
         library.enable_object_caching()
@@ -83,6 +108,7 @@ class EntryLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """As Numba's own, into a library that links callees of callees."""
+        _name_apart(state)
         codegen = state.targetctx.codegen()
         state.library = EntryLibrary(codegen, state.func_id.func_qualname)
         state.library.enable_object_caching()
@@ -91,6 +117,14 @@ class EntryLowering(NativeLowering):
             return bool(super().run_pass(state))
         finally:
             clear()
+
+
+def _name_apart(state: Any) -> None:
+    """Replaces Numba's count of functions, part of their names, by a number that no other process
+    has."""
+    identity = state.func_ir.func_id
+    identity.unique_id = uuid.uuid4().hex
+    identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
 
 
 def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[Any]:
