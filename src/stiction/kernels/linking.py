@@ -51,7 +51,6 @@ class EntryLibrary(JITCodeLibrary):
                 if beyond not in self._linking_libraries:
                     self.add_linking_library(beyond)
 
-
     def finalize(self) -> None:
         """As Numba's own; the variables that stand here before anything is linked are the entry's,
         and Numba looks for them by name."""

@@ -258,7 +258,7 @@ class _Run:
                 for _ in range(steps):
                     self.controller(simulator.model, data)
                     report = self._step(1)
-        except StictionError:
+        except (StictionError, KeyboardInterrupt):
             if simulator.statistics.steps:
                 self._sample(())
             raise
