@@ -38,6 +38,7 @@ check: $(VENV)/dev.stamp
 bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/simulator_speed.py
 	$(RUN) benchmarks/simulator_speed.py --growth
+	$(RUN) benchmarks/frontier.py
 	$(RUN) benchmarks/clutter.py
 	$(RUN) benchmarks/batch.py
 	$(RUN) benchmarks/event_agreement.py

@@ -23,6 +23,9 @@ DART      Dantzig's solver (its default) and DART's own collision detection, whi
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -79,6 +82,20 @@ class Peer:
         return qpos
 
 
+@contextmanager
+def silence():
+    """Keeps what C code prints off the terminal."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 class Bullet(Peer):
     """PyBullet."""
 
@@ -86,7 +103,8 @@ class Bullet(Peer):
         import pybullet
         from pybullet_utils.bullet_client import BulletClient
 
-        self.client = client = BulletClient(pybullet.DIRECT)
+        with silence():  # it prints a line for every connection
+            self.client = client = BulletClient(pybullet.DIRECT)
         client.setGravity(*GRAVITY)
         client.setPhysicsEngineParameter(
             fixedTimeStep=step, numSolverIterations=ITERATIONS, numSubSteps=0,

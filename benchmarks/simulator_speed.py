@@ -4,6 +4,7 @@ All are measured in turns within one run, on the same states' motion, by calls o
 
     python benchmarks/simulator_speed.py            the table of the scenes
     python benchmarks/simulator_speed.py --growth   islands 1 to 64 and stacks 1 to 40
+    python benchmarks/simulator_speed.py --menagerie DIR   robots of a copy of mujoco_menagerie
 
 A = elliptic cone, impratio 100, solref "2dt 1", solimp ".99 .9999 1e-4"; C = A and noslip 20,
 what a MuJoCo user sets who wants nothing to slip. `floor` is `mj_fwdPosition` alone.
@@ -26,6 +27,14 @@ from stiction import scenes
 from stiction.record import tuned
 
 ROUNDS, STEPS = 15, 200
+ROBOTS = {
+    "ANYmal C": "anybotics_anymal_c/scene.xml",
+    "Unitree G1": "unitree_g1/scene.xml",
+    "Robotiq 2F-85": "robotiq_2f85/scene.xml",
+    "Panda": "franka_emika_panda/scene.xml",
+    "Allegro hand": "wonik_allegro/scene_right.xml",
+}
+"""Of menagerie, with their floors."""
 
 
 def package_file(package, *parts):
@@ -101,6 +110,26 @@ def cases():
         yield "hand with a block", model, data
 
 
+def robots(folder):
+    """(name, model, data) of menagerie's robots, a second after their keyframes, servos at work.
+
+    Hands and grippers, which have no keyframe or an open one, close halfway.
+    """
+    for name, scene in ROBOTS.items():
+        path = Path(folder, scene)
+        if not path.exists():
+            print(f"{name}: no {path}, left out")
+            continue
+        model = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(model)
+        if model.nkey:
+            mujoco.mj_resetDataKeyframe(model, data, 0)
+        else:
+            data.ctrl[:] = model.actuator_ctrlrange.mean(axis=1)
+        stiction.Simulator(model).step(data, round(1.0 / model.opt.timestep))
+        yield name, model, data
+
+
 def settle_hand(model, data):
     """Closes the hand on the block that lies in its palm."""
     data.ctrl[:] = model.actuator_ctrlrange.mean(axis=1)
@@ -157,11 +186,11 @@ def measure(model, data):
     return {name: runner.median for name, runner in runners.items()}, floors, simulator.statistics
 
 
-def table():
+def table(chosen):
     print("us per step, medians; ratio: C over ours, default over ours (above 1: ours is faster)\n")
     header = f"{'scene':<20}{'nv':>4}{'blocks':>7} {'default':>8}{'A':>8}{'C':>8}{'ours':>8}"
     print(header + f"{'C/ours':>8}{'def/ours':>9}{'ours/floor':>11}   by stage, %")
-    for name, model, data in cases():
+    for name, model, data in chosen:
         times, floors, statistics = measure(model, data)
         total = sum(statistics.seconds.values())
         stages = " ".join(
@@ -222,6 +251,10 @@ def boxes(n, option):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--menagerie", metavar="DIR", help="its robots instead of the scenes")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    growth() if arguments.growth else table()
+    if arguments.growth:
+        growth()
+    else:
+        table(robots(arguments.menagerie) if arguments.menagerie else cases())
