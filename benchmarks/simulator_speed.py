@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import signal
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -189,7 +190,7 @@ def measure(model, data):
 def table(chosen):
     print("us per step, medians; ratio: C over ours, default over ours (above 1: ours is faster)\n")
     header = f"{'scene':<20}{'nv':>4}{'blocks':>7} {'default':>8}{'A':>8}{'C':>8}{'ours':>8}"
-    print(header + f"{'C/ours':>8}{'def/ours':>9}{'ours/floor':>11}   by stage, %")
+    print(header + f"{'C/ours':>8}{'def/ours':>9}{'ours/floor':>11}   by stage, %", flush=True)
     for name, model, data in chosen:
         times, floors, statistics = measure(model, data)
         total = sum(statistics.seconds.values())
@@ -211,7 +212,7 @@ def growth():
         ("separate boxes", "islands", (1, 2, 4, 8, 16, 32, 64)),
         ("stack of boxes", "stack", (1, 2, 5, 10, 20, 40)),
     ):
-        print(f"\n{title}: us per step")
+        print(f"\n{title}: us per step", flush=True)
         previous = None
         for n in sizes:
             model = boxes(n, option)
@@ -226,7 +227,10 @@ def growth():
             slope = (
                 "" if previous is None else f"  exponent {exponent(previous, (n, ours.median)):.2f}"
             )
-            print(f"  {n:>3}: ours {ours.median:8.1f}  default mj_step {theirs.median:8.1f}{slope}")
+            print(
+                f"  {n:>3}: ours {ours.median:8.1f}  default mj_step {theirs.median:8.1f}{slope}",
+                flush=True,
+            )
             previous = (n, ours.median)
 
 
@@ -254,6 +258,8 @@ if __name__ == "__main__":
     parser.add_argument("--menagerie", metavar="DIR", help="its robots instead of the scenes")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    if hasattr(signal, "SIGPIPE"):  # into `head`: ends quietly when the reader has had enough
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if arguments.growth:
         growth()
     else:

@@ -283,3 +283,13 @@ def test_ctrl_c_in_bench_is_one_line():
         _, told = process.communicate(timeout=30)
     assert process.returncode == 1
     assert told.strip().splitlines() == ["stiction: stopped"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGPIPE"), reason="pipes end otherwise here")
+def test_a_reader_of_bench_that_stops_early_sees_no_traceback():
+    with terminal.start("bench") as process:
+        process.stdout.close()  # before the first line
+        told = process.stderr.read()
+        process.wait(timeout=60)
+    assert process.returncode == 0
+    assert told == ""

@@ -38,7 +38,9 @@ def command(
         signal.signal(signal.SIGINT, heard)
     with script:
         try:
-            return FAILED if script.wait() else DONE
+            ended = script.wait()
         except BaseException:
             script.terminate()
             raise
+    # By SIGPIPE where its reader, such as `head`, has had enough.
+    return DONE if ended in (0, -getattr(signal, "SIGPIPE", 0)) else FAILED

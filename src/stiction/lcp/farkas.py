@@ -16,9 +16,10 @@ depend on the problem, not on the units it came in.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -37,6 +38,14 @@ NOTHING = 1e-9
 SINGULAR = 1e-12
 """Singular values, relative to the largest, below which rows are dependent: the proof lies in their
 null space, and rounding must not fill it."""
+
+
+def linear_program(cost: Array, **constraints: Any) -> Any:
+    """`scipy.optimize.linprog` by its simplex method. SciPy's optimizers take a fifth of a second to
+    import, and few programs get here."""
+    from scipy.optimize import linprog
+
+    return linprog(cost, **constraints, method="highs")
 
 
 def balance(A: Array) -> tuple[Array, Array]:
@@ -77,12 +86,11 @@ def prove(A: Array, b: Array, equal: Mask, guess: Array | None = None) -> Array 
     rows, cols = balance(np.column_stack([A, b]))
     even, target = rows[:, None] * A * cols[:-1], rows * b * cols[-1]
     if guess is None:
-        program = linprog(
+        program = linear_program(
             -target,
             A_eq=even.T,
             b_eq=np.zeros(even.shape[1]),
             bounds=[(-1.0, 1.0) if e else (0.0, 1.0) for e in equal],
-            method="highs",
         )
         if program.x is None:
             return None

@@ -24,7 +24,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from stiction.errors import InvalidInput
 from stiction.lcp import drivers, farkas
@@ -292,14 +291,13 @@ def _enumerated(M: Array, q: Array) -> Answer:
     if not found and singular:
         for mask in range(1 << n):
             active = (mask >> np.arange(n) & 1).astype(bool)
-            cone = linprog(
+            cone = farkas.linear_program(
                 np.ones(n),
                 A_ub=-even[~active] if not active.all() else None,
                 b_ub=target[~active] if not active.all() else None,
                 A_eq=even[active] if active.any() else None,
                 b_eq=-target[active] if active.any() else None,
                 bounds=[(0, None) if a else (0, 0) for a in active],
-                method="highs",
             )
             if cone.x is not None:
                 z = np.maximum(cone.x, 0.0)

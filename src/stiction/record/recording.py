@@ -255,9 +255,11 @@ class _Run:
             if self.controller is None:
                 report = self._step(steps)
             else:
-                for _ in range(steps):
+                for _ in range(steps - 1):  # reports that nobody keeps cost nothing
                     self.controller(simulator.model, data)
-                    report = self._step(1)
+                    self._step(1)
+                self.controller(simulator.model, data)
+                report = self._step(1)
         except (StictionError, KeyboardInterrupt):
             if simulator.statistics.steps:
                 self._sample(())

@@ -13,6 +13,7 @@ Diagonal legs swing together. Before each step, from the state:
 """
 
 from math import cos, pi, sin
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -47,6 +48,10 @@ _SMALL = 1e-4  # of the forces themselves: picks the least ones where feet are r
 
 _HIPS = np.array([(end * HIP_X, side * HIP_Y, 0.0) for end, side in LEGS.values()])
 _SIDES = tuple(side for _, side in LEGS.values())
+_DAMPED = 1e-6 * np.eye(3)
+# Which entries of the feet's Jacobians (4, 3, nv) belong to the joints of the own leg.
+_OWN_ROWS, _ROWS = np.arange(4)[:, None, None], np.arange(3)[:, None]
+_OWN_JOINTS = 6 + 3 * _OWN_ROWS + np.arange(3)
 
 
 class Trot:
@@ -55,6 +60,8 @@ class Trot:
     def __init__(self, model: mujoco.MjModel) -> None:
         self._own = mujoco.MjData(model)
         self._feet = [model.geom(f"{name}_foot").id for name in LEGS]
+        self._ground = ground(model)
+        self._damping = model.dof_damping.copy()
         self._left = np.zeros((4, 3))
         self._swinging = [False] * 4
         self._mass = np.zeros((model.nv, model.nv))
@@ -65,20 +72,13 @@ class Trot:
         """Write the torques of the twelve motors [N m]."""
         self._look(model, data)
         phases = [_phase(data.time, leg) for leg in range(4)]
+        trunk = self._trunk_acceleration()
+        wanted = np.concatenate([trunk, self._leg_accelerations(trunk, phases).ravel()])
+        self._swinging = [phase is not None for phase in phases]
         standing = [leg for leg in range(4) if phases[leg] is None]
-        trunk = self._trunk_acceleration(model)
-        wanted = np.concatenate([trunk, np.zeros(12)])
-        for leg in range(4):
-            phase = phases[leg]
-            joints = slice(6 + 3 * leg, 9 + 3 * leg)
-            if phase is None:
-                wanted[joints] = self._standing_leg(leg, trunk)
-            else:
-                wanted[joints] = self._swinging_leg(model, leg, phase)
-            self._swinging[leg] = phase is not None
         needed = self._mass @ wanted + self._bias
-        for leg, force in zip(standing, self._foot_forces(standing, needed[:6]), strict=True):
-            needed -= self._jacobians[leg].T @ force
+        rows = self._jacobians[standing].reshape(-1, len(needed))
+        needed -= self._foot_forces(rows[:, :6], needed[:6]).ravel() @ rows
         data.ctrl[:] = needed[6:]
 
     def _look(self, model: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -91,64 +91,70 @@ class Trot:
         mujoco.mj_comVel(model, own)
         mujoco.mj_fullM(model, own, self._mass)
         mujoco.mj_rne(model, own, 0, self._bias)
-        self._bias += model.dof_damping * own.qvel
+        self._bias += self._damping * own.qvel
         for leg, foot in enumerate(self._feet):
             mujoco.mj_jacGeom(model, own, self._jacobians[leg], None, foot)
 
-    def _trunk_acceleration(self, model: mujoco.MjModel) -> Array:
+    def _trunk_acceleration(self) -> Array:
         """Of the free joint: linear in world axes [m/s^2], angular in the trunk's [rad/s^2]."""
         own = self._own
-        feet = own.geom_xpos[self._feet]
-        ground = np.mean([ground_height(model, x, y) for x, y, _ in feet])
-        speed = _speed(own.time)
-        course = np.array([own.qpos[0], 0.0, ground + STANCE + FOOT])  # x: speed alone counts
-        linear = _COURSE * (course - own.qpos[:3]) + _COURSE_RATE * (
-            np.array([speed, 0.0, 0.0]) - own.qvel[:3]
+        feet = own.geom_xpos[self._feet].tolist()
+        below = sum(self._ground.height(x, y) for x, y, _ in feet) / 4
+        place, velocity = own.qpos[:3], own.qvel[:6]
+        course = (place[0], 0.0, below + STANCE + FOOT)  # x: speed alone counts
+        linear = _COURSE * (course - place) + _COURSE_RATE * (
+            (_speed(own.time), 0.0, 0.0) - velocity[:3]
         )
         lean = np.zeros(3)
         mujoco.mju_quat2Vel(lean, own.qpos[3:7], 1.0)
-        return np.concatenate([linear, -_LEAN * lean - _LEAN_RATE * own.qvel[3:6]])
+        return np.concatenate([linear, -_LEAN * lean - _LEAN_RATE * velocity[3:]])
 
-    def _standing_leg(self, leg: int, trunk: Array) -> Array:
-        """Joint accelerations that keep the foot where it is while the trunk accelerates."""
-        jacobian = self._jacobians[leg]
-        joints = slice(6 + 3 * leg, 9 + 3 * leg)
-        foot = -jacobian[:, :6] @ trunk - _FOOT_RATE * (jacobian @ self._own.qvel)
-        return _solve(jacobian[:, joints], foot)
+    def _leg_accelerations(self, trunk: Array, phases: list[float | None]) -> Array:
+        """(4, 3) of the joints [rad/s^2]: a standing foot stays where it is while the trunk
+        accelerates, a swinging one follows its path."""
+        qvel, jacobians = self._own.qvel, self._jacobians
+        to_trunk, to_joints = jacobians[:, :, :6], jacobians[_OWN_ROWS, _ROWS, _OWN_JOINTS]
+        foot = -to_trunk @ trunk - _FOOT_RATE * (jacobians @ qvel)
+        angles: list[tuple[int, tuple[float, float, float]]] = []
+        axes = np.zeros(9)
+        mujoco.mju_quat2Mat(axes, self._own.qpos[3:7])
+        for leg, phase in enumerate(phases):
+            if phase is not None:
+                place, velocity = self._swing(leg, phase, axes.reshape(3, 3))
+                angles.append((leg, joints_for(place, _SIDES[leg])))
+                foot[leg] = velocity - to_trunk[leg] @ qvel[:6]
+        out = _solve(to_joints, foot)
+        for leg, wanted in angles:
+            joints = slice(3 * leg, 3 * leg + 3)
+            error = wanted - self._own.qpos[7:][joints]
+            out[leg] = _JOINT * error + _JOINT_RATE * (out[leg] - qvel[6:][joints])
+        return out
 
-    def _swinging_leg(self, model: mujoco.MjModel, leg: int, phase: float) -> Array:
-        """Joint accelerations toward the foot's path at `phase` (0 to 1) of its swing."""
+    def _swing(self, leg: int, phase: float, axes: Array) -> tuple[Array, Array]:
+        """Of a foot at `phase` (0 to 1) of its swing: place from its hip in the trunk's axes [m],
+        velocity in the world's [m/s]."""
         own = self._own
         if not self._swinging[leg]:
             self._left[leg] = own.geom_xpos[self._feet[leg]]
         trunk = own.qpos[:3]
-        turn = np.zeros(9)
-        mujoco.mju_quat2Mat(turn, own.qpos[3:7])
-        axes = turn.reshape(3, 3)
-        target = self._foothold(model, leg, trunk + axes @ _HIPS[leg], phase)
+        target = self._foothold(leg, trunk + axes @ _HIPS[leg], phase)
         place, velocity = _path(self._left[leg], target, phase)
+        return (place - trunk) @ axes - _HIPS[leg], velocity
 
-        jacobian = self._jacobians[leg]
-        joints = slice(6 + 3 * leg, 9 + 3 * leg)
-        angles = joints_for(axes.T @ (place - trunk) - _HIPS[leg], _SIDES[leg])
-        rates = _solve(jacobian[:, joints], velocity - jacobian[:, :6] @ own.qvel[:6])
-        error = np.array(angles) - own.qpos[7 + 3 * leg : 10 + 3 * leg]
-        return _JOINT * error + _JOINT_RATE * (rates - own.qvel[joints])
-
-    def _foothold(self, model: mujoco.MjModel, leg: int, hip: Array, phase: float) -> Array:
+    def _foothold(self, leg: int, hip: Array, phase: float) -> Array:
         """Where the centre of the foot should land (3,) [m]."""
-        velocity = self._own.qvel[:2]
+        vx, vy = self._own.qvel[:2].tolist()
         ahead = (1.0 - phase) * SWING * PERIOD + 0.5 * (1.0 - SWING) * PERIOD
-        excess = velocity - np.array([_speed(self._own.time), 0.0])
-        x, y = hip[:2] + ahead * velocity + 0.05 * excess
-        y += _SIDES[leg] * OFFSET - 0.1 * self._own.qpos[1]
-        return np.array([x, y, ground_height(model, x, y) + FOOT])
+        x = float(hip[0]) + ahead * vx + 0.05 * (vx - _speed(self._own.time))
+        y = float(hip[1]) + ahead * vy + 0.05 * vy
+        y += _SIDES[leg] * OFFSET - 0.1 * float(self._own.qpos[1])
+        return np.array([x, y, self._ground.height(x, y) + FOOT])
 
-    def _foot_forces(self, standing: list[int], needed: Array) -> Array:
+    def _foot_forces(self, rows: Array, needed: Array) -> Array:
         """(feet, 3) forces of the ground [N] that come closest to the wrench `needed` (6,)."""
-        rows = np.concatenate([self._jacobians[leg][:, :6] for leg in standing])
         weighted = rows * _WEIGHT
-        normal = weighted @ rows.T + _SMALL * np.eye(len(rows))
+        normal = weighted @ rows.T
+        normal.ravel()[:: len(rows) + 1] += _SMALL
         forces = np.linalg.solve(normal, weighted @ needed).reshape(-1, 3)
         forces[:, 2] = np.clip(forces[:, 2], 0.0, _MOST)
         along = np.hypot(forces[:, 0], forces[:, 1])
@@ -156,21 +162,45 @@ class Trot:
         return forces
 
 
-def ground_height(model: mujoco.MjModel, x: float, y: float) -> float:
-    """Height [m] of the geom `ground` at a place: bilinear in the map's cells, 0 for a plane."""
+class Ground(NamedTuple):
+    """A terrain map, or a plane where it has no heights."""
+
+    origin: tuple[float, float, float]
+    """Of its geom [m]."""
+    reach: float
+    """Half its length along x [m]."""
+    width: float
+    """Half its length along y [m]."""
+    scale: float
+    """Height of what the map calls one [m]."""
+    heights: list[list[float]]
+    """Rows along x, one after another along y."""
+
+    def height(self, x: float, y: float) -> float:
+        """At a place [m]: bilinear in the map's cells, 0 for a plane."""
+        if not self.heights:
+            return 0.0
+        columns, rows = len(self.heights[0]), len(self.heights)
+        column = (x - self.origin[0] + self.reach) / (2 * self.reach) * (columns - 1)
+        row = (y - self.origin[1] + self.width) / (2 * self.width) * (rows - 1)
+        column, row = min(max(column, 0.0), columns - 1.001), min(max(row, 0.0), rows - 1.001)
+        i, j = int(row), int(column)
+        v, u = row - i, column - j
+        near, far = self.heights[i], self.heights[i + 1]
+        low = (1 - u) * near[j] + u * near[j + 1]
+        high = (1 - u) * far[j] + u * far[j + 1]
+        return self.origin[2] + self.scale * ((1 - v) * low + v * high)
+
+
+def ground(model: mujoco.MjModel) -> Ground:
+    """What the geom `ground` is, as numbers of Python: a controller looks them up in each step."""
+    x, y, z = model.geom("ground").pos.tolist()
     if model.nhfield == 0:
-        return 0.0
-    origin = model.geom("ground").pos
-    reach, width, scale, _ = model.hfield_size[0]
+        return Ground((x, y, z), 0.0, 0.0, 0.0, [])
+    reach, width, scale, _ = model.hfield_size[0].tolist()
     rows, columns = int(model.hfield_nrow[0]), int(model.hfield_ncol[0])
-    column = np.clip((x - origin[0] + reach) / (2 * reach) * (columns - 1), 0, columns - 1.001)
-    row = np.clip((y - origin[1] + width) / (2 * width) * (rows - 1), 0, rows - 1.001)
-    i, j = int(row), int(column)
-    v, u = row - i, column - j
-    heights = model.hfield_data.reshape(rows, columns)
-    low = (1 - u) * heights[i, j] + u * heights[i, j + 1]
-    high = (1 - u) * heights[i + 1, j] + u * heights[i + 1, j + 1]
-    return float(origin[2] + scale * ((1 - v) * low + v * high))
+    heights = model.hfield_data[: rows * columns].reshape(rows, columns).astype(np.float64)
+    return Ground((x, y, z), reach, width, scale, heights.tolist())
 
 
 def _speed(time: float) -> float:
@@ -197,7 +227,8 @@ def _path(start: Array, end: Array, phase: float) -> tuple[Array, Array]:
     return place, velocity
 
 
-def _solve(jacobian: Array, velocity: Array) -> Array:
-    """Joint rates for a foot's velocity, damped where the leg is stretched."""
-    damped = jacobian @ jacobian.T + 1e-6 * np.eye(3)
-    return jacobian.T @ np.linalg.solve(damped, velocity)
+def _solve(jacobians: Array, velocities: Array) -> Array:
+    """(legs, 3) joint rates for the feet's velocities, damped where a leg is stretched."""
+    turned = np.swapaxes(jacobians, 1, 2)
+    damped = jacobians @ turned + _DAMPED
+    return (turned @ np.linalg.solve(damped, velocities[:, :, None]))[:, :, 0]
