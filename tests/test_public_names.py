@@ -1,9 +1,13 @@
 """What a user sees of the package: its public names and nothing else."""
 
+import subprocess
+import sys
 from importlib import import_module
 from types import ModuleType
 
 import pytest
+
+import stiction
 
 PUBLIC = (
     "stiction", "stiction.articulated", "stiction.contact", "stiction.contact.fclib",
@@ -23,3 +27,18 @@ def test_a_package_shows_its_public_names_and_no_others(name):
             assert value.__name__ in PUBLIC, f"{name}.{word} is a module that is not public"
         elif hasattr(value, "__module__"):
             assert value.__module__.startswith(("stiction", "collections.abc", "typing")), word
+
+
+def test_a_name_is_looked_up_once():
+    assert stiction.step is vars(stiction)["step"]
+
+
+def test_a_simulator_does_not_wait_for_what_it_rarely_needs():
+    script = (
+        "import sys, mujoco, stiction\n"
+        "stiction.Simulator(mujoco.MjModel.from_xml_string('<mujoco/>'))\n"
+        "print([name for name in ('scipy.optimize', 'plotly', 'rich', 'gymnasium') "
+        "if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

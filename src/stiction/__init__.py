@@ -90,7 +90,9 @@ if not TYPE_CHECKING:  # a type checker should still find a misspelt name
         if name in _PARTS:
             return import_module(f"{__name__}.{name}")
         if name in _NAMES:
-            return getattr(import_module(_NAMES[name]), name)
+            # Kept, so that `stiction.step(...)` in a loop costs what the function does.
+            globals()[name] = found = getattr(import_module(_NAMES[name]), name)
+            return found
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -36,6 +36,15 @@ def test_a_batch_of_environments_takes_the_steps_of_each_alone(name):
             np.testing.assert_array_equal(ours, theirs)
 
 
+def test_time_passes_in_every_environment():
+    envs = make("stiction/Hopper-v5")
+    envs.reset(seed=0)
+    for _ in range(3):
+        envs.step(np.zeros(envs.action_space.shape, np.float32))
+    for env in envs.envs:
+        assert env.unwrapped.data.time == pytest.approx(3 * env.unwrapped.dt)
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode)[:2])
 def test_environments_that_end_begin_anew_as_gymnasiums_do(mode):
     many = make("stiction/Hopper-v5", 4, autoreset_mode=mode)

@@ -209,12 +209,15 @@ class Guard:
         try:
             return kernel(*arguments)
         except SystemError as error:
-            # A call that returns though a callback left its exception: Python says so by
-            # this error, and names the callback's own as the cause.
-            if error.__cause__ is None:
-                raise
-            self.recover(data)
-            raise error.__cause__ from None
+            raise self.cause(error, data) from None
+
+    def cause(self, error: SystemError, data: mujoco.MjData | None) -> BaseException:
+        """What a callback raised while a kernel stepped `data`: a call that returns though an
+        exception is set ends by this error, which names the callback's own as its cause."""
+        if error.__cause__ is None:
+            return error
+        self.recover(data)
+        return error.__cause__
 
     def recover(self, data: mujoco.MjData | None) -> None:
         """Does what the kernel could not, since MuJoCo's error ended it."""

@@ -41,8 +41,18 @@ class FromBatch(Stepping):
     ) -> None:
         super().__init__(contact, **options)
         self._rows = rows
+        self._data: mujoco.MjData | None = None
+        self._state: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._all: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self.fresh = True
         """Whether it was reset since the batch's last steps."""
+
+    def hand_over(self, data: mujoco.MjData) -> None:
+        """Gives the batch the state of the environment."""
+        self._meet(data)
+        self._rows["time"][...] = data.time
+        for own, row in self._state:
+            row[:] = own
 
     def advance(
         self,
@@ -52,11 +62,20 @@ class FromBatch(Stepping):
         nstep: int,
     ) -> None:
         """Takes over the state and what is derived from it."""
+        self._meet(data)
         data.ctrl[:] = ctrl
         data.time = self._rows["time"].item()
-        for name, row in self._rows.items():
-            if name != "time":
-                getattr(data, name)[:] = row
+        for own, row in self._all:
+            own[:] = row
+
+    def _meet(self, data: mujoco.MjData) -> None:
+        """Looks the arrays of the data up, once: there are dozens."""
+        if data is not self._data:
+            self._data = data
+            pairs = {name: (getattr(data, name), row) for name, row in self._rows.items()}
+            del pairs["time"]
+            self._all = list(pairs.values())
+            self._state = [pairs[name] for name in STATE if name in pairs]
 
     def forget(self) -> None:
         """At a reset: what comes next does not depend on what was before."""
@@ -94,7 +113,7 @@ class BatchedEnv(SyncVectorEnv):
         self._ctrl = self.batch.bind("ctrl")
         self._varied = {name: self.batch.expand(name) for name in first.varied}
         for k, env in enumerate(self._inner):
-            rows = {name: field[k] for name, field in self._bound.items()}
+            rows = {name: field[k, ...] for name, field in self._bound.items()}
             env.stepping = FromBatch(rows, contact, simulator)
 
     def step(self, actions: Any) -> Any:
@@ -116,9 +135,7 @@ class BatchedEnv(SyncVectorEnv):
                 field[k] = getattr(self._inner[k].model, name)
         for k in running:
             env = self._inner[k]
-            for name in STATE:
-                if name in self._bound:
-                    self._bound[name][k] = getattr(env.data, name)
+            env.stepping.hand_over(env.data)
             self._ctrl[k] = env.controls(actions[k])
         self.batch.step(running.astype(np.int32), self._inner[0].frame_skip)
         for k in running:

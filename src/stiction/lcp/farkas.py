@@ -41,8 +41,8 @@ null space, and rounding must not fill it."""
 
 
 def linear_program(cost: Array, **constraints: Any) -> Any:
-    """`scipy.optimize.linprog` by its simplex method. SciPy's optimizers take a fifth of a second to
-    import, and few programs get here."""
+    """`scipy.optimize.linprog` by HiGHS. SciPy's optimizers take a fifth of a second to import, and
+    few programs get here."""
     from scipy.optimize import linprog
 
     return linprog(cost, **constraints, method="highs")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -62,6 +63,7 @@ GROWTH = 8
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
 _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
+_GATHERED = np.array([Count.ITERATIONS, Count.ATTEMPTS, Count.BLOCKS])
 
 
 class Guess(NamedTuple):
@@ -99,8 +101,10 @@ class TimeEngine:
         self.session[Slot.CALLBACKS] = CALLBACKS
         self.session[Slot.PLUGINS] = model.nplugin
         self.adapt()
+        # As Numba's dispatcher itself: calls from Python cost, and this one is made in every step.
+        self._run: Callable[[int, int, int, int], int] = getattr(run, "entry", run)
         # No step: what is not compiled yet is, here and not in the first step's time.
-        run(self._address, 0, 0, 0)
+        self._run(self._address, 0, 0, 0)
         if self._driven:
             drive(False, RESIDUAL, self.work.address)
 
@@ -203,7 +207,10 @@ class TimeEngine:
                 self.refresh()
             began = perf_counter()
             wanted = left if left < self._chunk else self._chunk
-            stop = self.guard.call(data, run, self._address, address, wanted, solved)
+            try:  # as `Guard.call` does, without a call of its own
+                stop = self._run(self._address, address, wanted, solved)
+            except SystemError as error:
+                raise self.guard.cause(error, data) from None
             now = perf_counter() - began
             spent += now
             taken = self.work.taken
@@ -283,25 +290,25 @@ class TimeEngine:
 
     def _gather(self, answer: Answer, elapsed: float) -> Facts:
         """What the workspace holds of the last step."""
-        step, solution, counts = self.work.step, answer.solution, self.work.step.counts.tolist()
+        step, solution = self.work.step, answer.solution
+        iterations, attempts, blocks = step.counts[_GATHERED].tolist()
         verdict: Certificate | tuple[Law, Table]
         if solution is not None:
             rungs, verdict = (*self._solver, *solution.rungs), solution.certificate
         else:
             assert self.compiled is not None, "other answers come as solutions"
-            cold = counts[Count.ATTEMPTS] > 0
-            rungs = (WARM, *self._solver, *answer.climbed) if cold else (WARM,)
+            rungs = (WARM, *self._solver, *answer.climbed) if attempts > 0 else (WARM,)
             law = Law.FRICTIONLESS if answer.flag == FRICTIONLESS else self.compiled.law
             verdict = (law, copy_table(self.work))
         return Facts(
-            counts[Count.ITERATIONS],
+            iterations,
             (*rungs, answer.flag) if answer.flag else rungs,
             step.figure.copy(),
             verdict,
             elapsed,
             step.ticks.copy(),
             self._dt,
-            step.record[: counts[Count.BLOCKS]].copy(),
+            step.record[:blocks].copy(),
         )
 
     @property
