@@ -4,8 +4,9 @@ that fails the interior point.
     warm start       `proximal` from the given impulses: their modes alone first, so that redundant
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
-    interior point   `interior_point`, from nothing, and Newton's method from there: of small
-                     islands from the modes alone, as above, if that does
+    interior point   `interior_point`, near the given impulses, then from nothing and near the best
+                     iterate in turn, and Newton's method from there: of small islands from the
+                     modes alone, as above, if that does
 
 An island that nothing runs into has no impulses. Every way is bounded in iterations, the attempts
 of the interior point in time as well; the best iterate is kept, and the residual in
@@ -22,6 +23,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.iteration import (
     FINISH_EPS,
+    NEAR,
     SOLVED,
     follow_attempt,
 )
@@ -69,8 +71,14 @@ STARTS = (
 impulses, with a small compliance that finishes at once if the modes are right, and with a large one
 that scatters fewer of those that are not."""
 
-NOTHING = 1.0
-"""Residual of no impulses at all, nearly: a start that is no better is not built upon."""
+FAR = 3.0
+"""Residual of a first start after which a second one seldom succeeds."""
+
+NEARBY = 0.3
+"""Residual of an iterate that the interior point may begin near."""
+
+ENOUGH = 2e-9
+"""Residual with which no further attempt is made: rounding may leave as much on a heap."""
 
 FINISH, LINGER = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
@@ -192,25 +200,34 @@ def solve_blocks(address, count):
                 upon |= before == Rung.IMPULSES
                 hard |= before == Rung.INTERIOR_POINT
             # Where modes alone were not enough they seldom are; after the interior point the last
-            # start costs more than it saves.
-            for turn in range(1 if upon else 0, 2 if hard else len(STARTS)):
+            # start costs more than it saves, and the second one too if the first was far off.
+            last = 2 if hard else len(STARTS)
+            for turn in range(1 if upon else 0, last):
                 keep, eps, limit, patience, hurry, enough = STARTS[turn]
                 copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
                 best = refine(
                     address, k, load, np.int64(keep), eps, np.int64(limit),
                     np.int64(patience if small else hurry), np.inf,
                 )  # fmt: skip
-                if best <= enough:
+                if best <= (SOLVED if turn == last - 1 else enough):
                     rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
+                    break
+                if hard and not small and best > FAR:
                     break
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
-            if best > NOTHING:
+            near = setting[Setting.WARM] == 1 and most > 0
+            if best > NEARBY:
                 best = np.inf
-                _do_nothing(g, s, k, v_free, work.f, work.v)
+                if near:
+                    copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+                else:
+                    _do_nothing(g, s, k, v_free, work.f, work.v)
             copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-            while taken < most and best > SOLVED:
-                best = follow_attempt(address, k, load, taken, best)
+            cold = 0
+            while near or (cold < most and best > ENOUGH):
+                best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
+                cold += 0 if near else 1
                 taken += 1
                 copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
                 if best > SOLVED:
@@ -218,9 +235,12 @@ def solve_blocks(address, count):
                     if found < best:
                         best = found
                         copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+                near = not near and ENOUGH < best < NEARBY
                 if ticks() > setting[Setting.DEADLINE]:
                     break
-            if best <= SOLVED and small:
+            if best == np.inf:
+                _do_nothing(g, s, k, v_free, work.f, work.v)
+            if best <= ENOUGH and small:
                 _, eps, limit, patience, _, enough = STARTS[0]
                 found = refine(
                     address, k, load, np.int64(0), eps, np.int64(limit), np.int64(patience), np.inf

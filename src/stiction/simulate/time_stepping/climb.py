@@ -25,11 +25,12 @@ from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
 
-SMALL = 80
-"""Blocks of an island that the whole ladder is asked about; it takes minutes beyond."""
+SMALL = 48
+"""Blocks of an island that the whole ladder is asked about; beyond, its first rung alone, and only
+if the step would fail without it: pivoting may take seconds there."""
 
-LARGE = 130
-"""Blocks of an island that its first rung alone is asked about; it takes seconds beyond."""
+LARGE = 100
+"""Blocks of an island that the ladder is asked about at all."""
 
 
 def unsolved_islands(work: Workspace) -> list[int]:
@@ -60,12 +61,12 @@ def climb_islands(
     answered: tuple[str, ...] = ()
     for k in unsolved_islands(work):
         members, dofs = island_parts(work, k)
-        if len(members) > LARGE or worst <= RESIDUAL:
+        small = len(members) <= SMALL
+        if len(members) > LARGE or worst <= (RESIDUAL if small else tolerance):
             continue
         part = cut_out(b, members, dofs)
         problem = to_problem(part, len(members), dt)
-        rungs = None if len(members) <= SMALL else 1
-        solution = contact.solve_to(problem, tolerance, rungs)
+        solution = contact.solve_to(problem, tolerance, None if small else 1)
         before = f[members].copy(), v[dofs].copy()
         impulses = np.zeros((len(members), ROWS))
         put_solution(part, len(members), solution, impulses)

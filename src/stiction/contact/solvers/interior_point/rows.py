@@ -1,4 +1,4 @@
-"""Every kind of row to the interior point: start, residual, linear response, direction, step.
+"""Every kind of row to the interior point: residual, linear response, direction, step.
 
 With u the speeds along a block's rows less their bound, and f its impulses:
 
@@ -17,12 +17,9 @@ problem.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 
-from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.interior_point import cone
 from stiction.contact.solvers.interior_point.columns import (
@@ -44,122 +41,14 @@ from stiction.contact.solvers.interior_point.columns import (
     X,
     Y,
 )
+from stiction.contact.solvers.interior_point.units import Unit, acts, limit_ratio, reach_of
 from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 
 HOLD_EPS = 1e-5
 """Compliance of held rows over their inverse inertia; what it leaves falls with each iteration."""
 
-STEEPEST = 1e6
-"""Friction coefficient that stands for an infinite one on the way to the answer."""
-
-WIDEST = 1e4
-"""Start of an interval's slacks, at most, over that of a contact's: one whose limit is nearly zero
-would begin with an endless one."""
-
 TINY = 1e-300
-
-
-class Unit(IntEnum):
-    """What a block is to the interior point, and what its further rows are."""
-
-    NONE = 0
-    """Nothing acts along it."""
-    LINE = 1
-    CONE = 2
-    INTERVAL = 3
-    HELD = 4
-    LINEAR = 5
-
-
-@lean_leaf
-def _ratio(b: Blocks, i, r):
-    """Growth of an interval's limit with the normal impulse."""
-    if b.head[i, Head.KIND] == Kind.BOX:
-        return 0.0
-    return b.data[i, Datum.SPIN] if r == 3 else b.data[i, Datum.ROLL]
-
-
-@lean
-def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
-    """Units of island k; whether any interval is tied to a contact, which makes D unsymmetric."""
-    st = w.state
-    tied = False
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        kind, rows, data = b.head[i, Head.KIND], b.head[i, Head.ROWS], b.data[i]
-        w.unit[i, 0] = w.unit[i, 1] = w.unit[i, 2] = Unit.NONE
-        st[i, MU] = min(data[Datum.SLIDE], STEEPEST)
-        if weight[i, 0] <= 0.0:
-            continue
-        if kind == Kind.SOFT:
-            w.unit[i, 0] = Unit.LINEAR
-        elif kind == Kind.HOLD or (kind == Kind.BOX and data[Datum.LIMIT] == np.inf):
-            w.unit[i, 0] = Unit.HELD
-        elif kind == Kind.BOX:
-            if data[Datum.LIMIT] > 0.0:
-                w.unit[i, 0] = Unit.INTERVAL
-        else:
-            w.unit[i, 0] = Unit.LINE
-            if rows < 3 or law == Law.FRICTIONLESS or weight[i, 1] <= 0.0:
-                continue
-            if law == Law.COULOMB:
-                if st[i, MU] > 0.0:
-                    w.unit[i, 0] = Unit.CONE
-                if rows > 3:
-                    w.unit[i, 2] = Unit.INTERVAL
-                    tied = True
-            elif data[Datum.BOUND] >= 0.0:
-                if law == Law.VISCOUS:
-                    w.unit[i, 1] = Unit.LINEAR
-                elif data[Datum.SLIDE] > 0.0:
-                    w.unit[i, 1] = Unit.HELD
-    return tied
-
-
-@lean_leaf
-def _acts(b: Blocks, i, r, weight):
-    """Whether row r of 3..5 can bear an impulse."""
-    return _ratio(b, i, r) > 0.0 and weight[i, r] > 0.0
-
-
-@lean
-def begin(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, load, size):
-    """Impulses and slacks in the middle of their cones, by the load `size` times."""
-    st = w.state
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(ROWS):
-            w.f[i, r] = 0.0
-        for c in range(3):
-            st[i, X + c] = st[i, Y + c] = st[i, P + c] = st[i, Q + c] = 0.0
-            st[i, DX + c] = st[i, DY + c] = st[i, DP + c] = st[i, DQ + c] = 0.0
-        if w.unit[i, 0] == Unit.CONE:
-            heavy = max(weight[i, 0], weight[i, 1])
-            st[i, Y] = size * load * np.sqrt(heavy)
-            st[i, X] = st[i, Y] / heavy
-            w.f[i, 0] = st[i, X] / st[i, MU]
-        elif w.unit[i, 0] == Unit.LINE:
-            st[i, Y] = size * load * np.sqrt(weight[i, 0])
-            st[i, X] = st[i, Y] / weight[i, 0]
-            w.f[i, 0] = st[i, X]
-        elif w.unit[i, 0] == Unit.INTERVAL:
-            most = WIDEST * size * load * np.sqrt(weight[i, 0])
-            st[i, P] = st[i, Q] = min((size * load) ** 2 / b.data[i, Datum.LIMIT], most)
-        if w.unit[i, 2] == Unit.INTERVAL:
-            for r in range(3, b.head[i, Head.ROWS]):
-                if _acts(b, i, r, weight):
-                    most = WIDEST * size * load * np.sqrt(weight[i, r])
-                    reach = max(_ratio(b, i, r) * w.f[i, 0], TINY)
-                    st[i, P + r - 3] = st[i, Q + r - 3] = min((size * load) ** 2 / reach, most)
-
-
-@lean_leaf
-def _reach(b: Blocks, w: InteriorWorkspace, i, r):
-    """R of an interval."""
-    if b.head[i, Head.KIND] == Kind.BOX:
-        return b.data[i, Datum.LIMIT]
-    return _ratio(b, i, r) * w.f[i, 0]
 
 
 @lean
@@ -183,10 +72,10 @@ def measure_gap(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, a):
         elif w.unit[i, 2] == Unit.INTERVAL:
             first, last = 3, b.head[i, Head.ROWS]
         for r in range(first, last):
-            if first == 3 and not _acts(b, i, r, weight):
+            if first == 3 and not acts(b, i, r, weight):
                 continue
             c = r - first
-            reach = _reach(b, w, i, r) + a * _ratio(b, i, r) * st[i, DF] * (first == 3)
+            reach = reach_of(b, w, i, r) + a * limit_ratio(b, i, r) * st[i, DF] * (first == 3)
             f = w.f[i, r] + a * st[i, DF + r]
             total += (st[i, P + c] + a * st[i, DP + c]) * (reach + f)
             total += (st[i, Q + c] + a * st[i, DQ + c]) * (reach - f)
@@ -234,12 +123,12 @@ def scale_cones(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
         elif unit == Unit.LINE:
             st[i, GOAL] = -st[i, X] * st[i, Y]
         elif unit == Unit.INTERVAL:
-            reach = _reach(b, w, i, 0)
+            reach = reach_of(b, w, i, 0)
             st[i, GOAL_P] = -st[i, P] * (reach + w.f[i, 0])
             st[i, GOAL_Q] = -st[i, Q] * (reach - w.f[i, 0])
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, b.head[i, Head.ROWS]):
-                reach = _reach(b, w, i, r)
+                reach = reach_of(b, w, i, r)
                 st[i, GOAL_P + r - 3] = -st[i, P + r - 3] * (reach + w.f[i, r])
                 st[i, GOAL_Q + r - 3] = -st[i, Q + r - 3] * (reach - w.f[i, r])
 
@@ -264,7 +153,7 @@ def aim(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, target):
             st[i, GOAL_Q] += target + st[i, DQ] * st[i, DF]
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, b.head[i, Head.ROWS]):
-                grown = _ratio(b, i, r) * st[i, DF]
+                grown = limit_ratio(b, i, r) * st[i, DF]
                 st[i, GOAL_P + r - 3] += target - st[i, DP + r - 3] * (grown + st[i, DF + r])
                 st[i, GOAL_Q + r - 3] += target - st[i, DQ + r - 3] * (grown - st[i, DF + r])
 
@@ -273,10 +162,10 @@ def aim(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, target):
 def _interval_rates(b: Blocks, w: InteriorWorkspace, i, r, c):
     """(P + Q, kappa) of an interval."""
     st = w.state
-    reach = _reach(b, w, i, r)
+    reach = reach_of(b, w, i, r)
     up = st[i, P + c] / (reach + w.f[i, r])
     down = st[i, Q + c] / (reach - w.f[i, r])
-    return up + down, _ratio(b, i, r) * (up - down) / (up + down)
+    return up + down, limit_ratio(b, i, r) * (up - down) / (up + down)
 
 
 @lean
@@ -319,7 +208,7 @@ def respond(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D):
             D[i, ROWS + 1] = D[i, 2 * ROWS + 2] = stiff
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, rows):
-                if _acts(b, i, r, weight):
+                if acts(b, i, r, weight):
                     rate, kappa = _interval_rates(b, w, i, r, r - 3)
                     for c in range(3):
                         D[i, ROWS * r + c] = -kappa * D[i, c]
@@ -345,7 +234,7 @@ def offset(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
             z[i, 0] = (st[i, GOAL] - st[i, X] * st[i, RHO]) / st[i, Y]
         elif unit == Unit.INTERVAL:
             rate, _ = _interval_rates(b, w, i, 0, 0)
-            reach, f = _reach(b, w, i, 0), w.f[i, 0]
+            reach, f = reach_of(b, w, i, 0), w.f[i, 0]
             turn = st[i, GOAL_P] / (reach + f) - st[i, GOAL_Q] / (reach - f)
             z[i, 0] = (turn - st[i, RHO]) / rate
         elif unit == Unit.HELD:
@@ -359,9 +248,9 @@ def offset(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
                 z[i, r] = -stiff * w.u[i, r] - (0.0 if held else w.f[i, r])
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, rows):
-                if _acts(b, i, r, weight):
+                if acts(b, i, r, weight):
                     rate, kappa = _interval_rates(b, w, i, r, r - 3)
-                    reach, f = _reach(b, w, i, r), w.f[i, r]
+                    reach, f = reach_of(b, w, i, r), w.f[i, r]
                     turn = st[i, GOAL_P + r - 3] / (reach + f) - st[i, GOAL_Q + r - 3] / (reach - f)
                     z[i, r] = (turn - st[i, RHO + r]) / rate - kappa * z[i, 0]
 
@@ -400,8 +289,8 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
             step = _follow_interval(b, w, i, 0, 0, 0.0, step)
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, rows):
-                if _acts(b, i, r, weight):
-                    grown = _ratio(b, i, r) * st[i, DF]
+                if acts(b, i, r, weight):
+                    grown = limit_ratio(b, i, r) * st[i, DF]
                     step = _follow_interval(b, w, i, r, r - 3, grown, step)
     return step
 
@@ -415,7 +304,7 @@ def _line_step(step, x, d):
 def _follow_interval(b: Blocks, w: InteriorWorkspace, i, r, c, grown, step):
     """Directions of an interval's slacks, and the step that it allows; grown: change of R."""
     st = w.state
-    reach = _reach(b, w, i, r)
+    reach = reach_of(b, w, i, r)
     up, down = reach + w.f[i, r], reach - w.f[i, r]
     d_up, d_down = grown + st[i, DF + r], grown - st[i, DF + r]
     st[i, DP + c] = (st[i, GOAL_P + c] - st[i, P + c] * d_up) / up

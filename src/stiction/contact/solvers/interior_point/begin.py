@@ -1,0 +1,101 @@
+"""Where the interior point begins: in the middle of the cones, or near what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.contact.problem.blocks import ROWS, Blocks, Head
+from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.interior_point.columns import DP, DQ, DX, DY, MU, P, Q, X, Y
+from stiction.contact.solvers.interior_point.units import Unit, acts, reach_of
+from stiction.contact.solvers.workspace import InteriorWorkspace
+from stiction.kernels.compile import lean, lean_leaf
+
+WIDEST = 1e4
+"""Start of an interval's slacks, at most, over that of a contact's: one whose limit is nearly zero
+would begin with an endless one."""
+
+TINY = 1e-300
+
+
+@lean_leaf
+def _clear(w: InteriorWorkspace, i):
+    st = w.state
+    for c in range(3):
+        st[i, X + c] = st[i, Y + c] = st[i, P + c] = st[i, Q + c] = 0.0
+        st[i, DX + c] = st[i, DY + c] = st[i, DP + c] = st[i, DQ + c] = 0.0
+
+
+@lean
+def begin(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, deep):
+    """Impulses and slacks in the middle of their cones, by `deep`, whose square is an energy."""
+    st = w.state
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        _clear(w, i)
+        for r in range(ROWS):
+            w.f[i, r] = 0.0
+        if w.unit[i, 0] == Unit.CONE:
+            heavy = max(weight[i, 0], weight[i, 1])
+            st[i, Y] = deep * np.sqrt(heavy)
+            st[i, X] = st[i, Y] / heavy
+            w.f[i, 0] = st[i, X] / st[i, MU]
+        elif w.unit[i, 0] == Unit.LINE:
+            st[i, Y] = deep * np.sqrt(weight[i, 0])
+            st[i, X] = st[i, Y] / weight[i, 0]
+            w.f[i, 0] = st[i, X]
+        elif w.unit[i, 0] == Unit.INTERVAL:
+            _begin_interval(b, w, i, 0, 0, weight[i, 0], 0.0, deep)
+        for r in range(3, b.head[i, Head.ROWS]):
+            if w.unit[i, 2] == Unit.INTERVAL and acts(b, i, r, weight):
+                _begin_interval(b, w, i, r, r - 3, weight[i, r], 0.0, deep)
+
+
+@lean
+def begin_near(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, deep):
+    """Impulses and slacks as the impulses and the speeds at hand have them, but `deep` inside their
+    cones at least."""
+    st, f, u = w.state, w.f, w.u
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        unit, rows = w.unit[i, 0], b.head[i, Head.ROWS]
+        _clear(w, i)
+        if unit == Unit.CONE:
+            heavy = max(weight[i, 0], weight[i, 1])
+            inside = deep * np.sqrt(heavy)
+            slip = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
+            friction = np.sqrt(f[i, 1] * f[i, 1] + f[i, 2] * f[i, 2])
+            st[i, X] = max(st[i, MU] * f[i, 0], friction + inside / heavy)
+            st[i, Y] = slip + max(u[i, 0] / st[i, MU], inside)
+            for c in range(1, 3):
+                st[i, X + c], st[i, Y + c] = f[i, c], u[i, c]
+            f[i, 0] = st[i, X] / st[i, MU]
+        elif unit == Unit.LINE:
+            inside = deep * np.sqrt(weight[i, 0])
+            st[i, X] = max(f[i, 0], inside / weight[i, 0])
+            st[i, Y] = max(u[i, 0], inside)
+            f[i, 0] = st[i, X]
+        elif unit == Unit.INTERVAL:
+            _begin_interval(b, w, i, 0, 0, weight[i, 0], u[i, 0], deep)
+        elif unit == Unit.NONE:
+            f[i, 0] = 0.0
+        if unit != Unit.CONE and w.unit[i, 1] == Unit.NONE:
+            for r in range(1, min(rows, 3)):
+                f[i, r] = 0.0
+        for r in range(3, rows):
+            if w.unit[i, 2] == Unit.INTERVAL and acts(b, i, r, weight):
+                _begin_interval(b, w, i, r, r - 3, weight[i, r], u[i, r], deep)
+            else:
+                f[i, r] = 0.0
+
+
+@lean_leaf
+def _begin_interval(b: Blocks, w: InteriorWorkspace, i, r, c, weight, u, deep):
+    """Takes an interval's impulse inside by `deep` or half its reach, and opens its slacks."""
+    st = w.state
+    reach = max(reach_of(b, w, i, r), TINY)
+    edge = reach - min(deep / np.sqrt(weight), 0.5 * reach)
+    w.f[i, r] = min(max(w.f[i, r], -edge), edge)
+    slack = min(deep * deep / reach, WIDEST * deep * np.sqrt(weight))
+    st[i, P + c] = max(u, 0.0) + slack
+    st[i, Q + c] = max(-u, 0.0) + slack
