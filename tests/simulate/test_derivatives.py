@@ -9,6 +9,7 @@ from robots import robot
 
 import stiction
 from stiction import Coulomb, Frictionless, InvalidInput, Mode, NoSlip, Viscous, scenes
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 EPS = 3e-7
@@ -118,6 +119,27 @@ def test_robots_that_flail_have_the_derivatives_of_their_steps(package, name):
     model.jnt_range[limited] += [1e-5, -1e-5]
     found = assert_agree(stiction.Simulator(model), data)
     assert any(mode != Mode.SEPARATE for mode in found.modes)
+
+
+PLAIN = ["pinch", "grasp", "incline", "ladder", "humanoid", "jack"]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_closed_forms_agree_with_differences_of_what_comes_before_contact(name):
+    model, data, control = scenes.load(name)
+    swell(model)
+    data.qvel[:] = 0.01 * np.random.default_rng(0).normal(size=model.nv)
+    data.xfrc_applied[1:, :] = 0.1
+    if control:
+        control(model, data)
+    found = stiction.Simulator(model).derivatives(data)
+    assert found.is_compiled
+    differences = StepDerivatives(
+        found._source, found._physics, found.report, found._taken, transition=None
+    )
+    for have, want in ((found.A, differences.A), (found.B, differences.B)):
+        size = max(1.0, np.abs(want).max(initial=0.0))
+        assert_allclose(have / size, want / size, atol=1e-6)
 
 
 BALL = """

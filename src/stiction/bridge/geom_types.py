@@ -2,7 +2,7 @@
 
 import mujoco
 
-SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, HFIELD = (
+PLANE, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, HFIELD = (
     int(getattr(mujoco.mjtGeom, f"mjGEOM_{name}"))
-    for name in ("SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH", "HFIELD")
+    for name in ("PLANE", "SPHERE", "CAPSULE", "ELLIPSOID", "CYLINDER", "BOX", "MESH", "HFIELD")
 )

@@ -54,7 +54,7 @@ def _cross(x, out):
 
 
 @kernel
-def _bias_rate(mass, block, rotation, w, work, rate):
+def bias_rate(mass, block, rotation, w, work, rate):
     """rate (6, 3) := dc/dw. block: the lower rows of M, one after the other; work (6, 3, 3)."""
     P, inertia, G, W, L = work[0], work[1], work[2], work[3], work[4]
     x = work[5]
@@ -152,7 +152,7 @@ def steady_spin(m, d, b: Blocks, derivatives, free, work):
                 block[i * (i + 1) // 2 + j] = 0.0
             for k in range(start[a + i], start[a + i] + count[a + i]):
                 block[i * (i + 1) // 2 + column[k] - a] = value[k]
-        _bias_rate(block[0], block, xmat[9 * body : 9 * body + 9], w, small, rate)
+        bias_rate(block[0], block, xmat[9 * body : 9 * body + 9], w, small, rate)
         for i in range(6):
             x[i] = b.push[a + i]
             for j in range(3):

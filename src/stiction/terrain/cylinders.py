@@ -72,7 +72,8 @@ GAP, POINT, NORMAL, WIDTH = 0, 1, 4, 7
 
 
 @leaf
-def _is_round(m: int, geom: int) -> bool:
+def is_round(m: int, geom: int) -> bool:
+    """Whether the geom is a capsule or a cylinder."""
     kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0] if geom >= 0 else -1
     return kind in (CAPSULE, CYLINDER)
 
@@ -87,7 +88,7 @@ def refine_parallel(m: int, d: int) -> None:
     for k in range(ncon):
         contact = start + k * SIZE
         geoms = integers(contact + GEOM, 2)
-        changes = _is_round(m, geoms[0]) and _is_round(m, geoms[1])
+        changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
         if are_boxes(m, geoms[0], geoms[1]):
             alone = True
             for beside in (k - 1, k + 1):
@@ -111,7 +112,7 @@ def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
         first, second = geoms[0], geoms[1]
         end = end_of_pair(start, end_of_all)
         count = 0
-        if _is_round(m, first) and _is_round(m, second):
+        if is_round(m, first) and is_round(m, second):
             count = meet_sides(m, d, first, second, found)
         elif end - start == SIZE and are_boxes(m, first, second):
             count = meet_edges(m, d, start, found)

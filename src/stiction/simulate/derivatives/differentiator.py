@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from stiction.bridge.narrow_phase import TABLE
 from stiction.bridge.rows import Key, Place
+from stiction.contact.derivatives.derivatives import LAWS
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Size
@@ -28,9 +30,11 @@ from stiction.simulate.derivatives.differences import (
     subtract,
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
-from stiction.simulate.derivatives.step_derivatives import StepDerivatives
+from stiction.simulate.derivatives.smooth import plain
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
+from stiction.simulate.derivatives.transition import Transition, differentiate_step
 from stiction.simulate.report import Report
-from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
 if TYPE_CHECKING:
@@ -46,6 +50,9 @@ curvature that central differences miss and the rounding that they magnify."""
 DERIVED_FROM = ("body_", "dof_", "jnt_", "tendon_", "actuator_", "qpos0")
 """Beginnings of the names of fields that `mj_setConst` derives others from."""
 
+LEAST = 8
+"""Blocks that there is room for at first."""
+
 FASTER = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
 
@@ -58,6 +65,9 @@ class Differentiator:
         self._sim, self._engine = simulator, engine
         self._data = mujoco.MjData(self.model)
         self._work = Workspace(self.model)
+        self._known: Config | None = None
+        self._memory: Transition | None = None
+        self._is_plain = False
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -72,8 +82,53 @@ class Differentiator:
         self._put(physics)
         self._engine.begin_from(before)
         report = self._sim.step(self._data)
-        solved = self._read(physics, report)
-        return StepDerivatives(self, physics, report, StepLinearization(solved))
+        taken = self._note(report)
+        self._put(physics)
+        return StepDerivatives(self, physics, report, taken, self._transition(taken))
+
+    def _note(self, report: Report) -> Taken:
+        """What is kept of the step that was taken."""
+        work, config = self._engine.work, self._engine.config
+        step, graph = work.step, work.solver.graph
+        if config.bounce < np.inf and step.impact.any():
+            raise StictionError("no derivatives: contacts bounce within this step")
+        law = "frictionless" if report.frictionless else self._sim.contact.law
+        if law not in LAWS:
+            reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
+            raise InvalidInput("contact", reason)
+        velocity, islands = step.v_plus.copy(), int(graph.size[Size.ISLANDS])
+        return Taken(
+            step.record[: int(step.counts[Count.BLOCKS])].copy(),
+            velocity,
+            work.newton.v - velocity,
+            graph.member[: int(graph.members[islands])].copy(),
+            graph.members[: islands + 1].copy(),
+            self._data.qpos.copy(),
+            law,
+        )
+
+    def _transition(self, taken: Taken) -> tuple[Array, Array] | None:
+        """A and B by the compiled way, where the model and the step have it."""
+        engine, m = self._engine, self.model
+        if self._known is not engine.config:
+            self._known, self._memory = engine.config, None
+            self._is_plain = plain(m) and not engine.ground.address and not m.flg_adhesion
+        counts = engine.work.step.counts
+        if not self._is_plain or counts[Count.WATCHED] or m.nv == 0:
+            return None
+        count = len(taken.record)
+        if self._memory is None or self._memory.blocks < count:
+            self._memory = Transition(m, engine.work.step.free, max(LEAST, 2 * count))
+        n = 2 * m.nv + m.na
+        A, B = np.empty((n, n)), np.empty((n, m.nu))
+        stop = engine.guard.call(
+            self._data, differentiate_step, engine.session_address, self._data._address,
+            self._memory.address, TABLE, LAWS.index(taken.law), self._sim.contact.facets or 0,
+            engine.own.size, A, B,
+        )  # fmt: skip
+        if stop == Stop.ERROR:
+            engine.guard.recover(self._data)
+        return (A, B) if stop == Stop.DONE else None
 
     def _put(self, physics: Array) -> None:
         mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)
@@ -96,35 +151,26 @@ class Differentiator:
                 raise StictionError(f"no derivatives: near this state MuJoCo stopped ({stop!r})")
             self._work = self._work.grown(self.model)
 
-    def _read(self, physics: Array, report: Report) -> Solved:
+    def pose(self, physics: Array, taken: Taken) -> Solved:
         """The step that was taken, its problem posed once more: a step's own is overwritten by
         the overlap's."""
-        sim, taken, config = self._sim, self._engine.work, self._engine.config
-        if config.bounce < np.inf and taken.step.impact.any():
-            raise StictionError("no derivatives: contacts bounce within this step")
-        record = taken.step.record[: int(taken.step.counts[Count.BLOCKS])].copy()
-        velocity = taken.step.v_plus.copy()
-        correction = taken.newton.v - velocity
-        island = _islands(taken, len(record))
-        after = self._data.qpos.copy()
+        sim, config, record = self._sim, self._engine.config, taken.record
         self._put(physics)
         self._call(pose)
         step = self._work.step
         n = int(step.counts[Count.BLOCKS])
         key, place = step.key[:n].copy(), step.place[:n].copy()
         match = _match(key, place, record)
-        law = "frictionless" if report.frictionless else sim.contact.law
         return Solved(
             _copied(self._work.blocks),
             key,
             place,
             record[match, Record.FORCE : Record.FORCE + 6],
-            after,
-            velocity,
-            correction,
+            taken.velocity,
+            taken.correction,
             record[match, Record.CORRECTION],
-            island[match],
-            law,
+            taken.islands[match],
+            taken.law,
             sim.contact.facets or 0,
             float(self.model.opt.timestep),
             float(config.touch),
@@ -231,15 +277,6 @@ def _is_length(model: mujoco.MjModel, dof: int) -> bool:
     if kind == mujoco.mjtJoint.mjJNT_FREE:
         return bool(dof - model.jnt_dofadr[joint] < 3)
     return bool(kind == mujoco.mjtJoint.mjJNT_SLIDE)
-
-
-def _islands(work: Workspace, n: int) -> Indices:
-    """(n,) island of each block."""
-    graph = work.solver.graph
-    out = np.full(n, -1)
-    for k in range(int(graph.size[Size.ISLANDS])):
-        out[graph.member[graph.members[k] : graph.members[k + 1]]] = k
-    return out
 
 
 def _match(key: Indices, place: Array, record: Array) -> Indices:

@@ -44,7 +44,6 @@ class Solved:
     key: Indices  # (n, Key)
     place: Array  # (n, Place)
     impulse: Array  # (n, ROWS)
-    next_qpos: Array  # (nq,) after the step
     velocity: Array  # (nv,) v+
     correction: Array  # (nv,) w
     pushed: Array  # (n,) impulses of the correction

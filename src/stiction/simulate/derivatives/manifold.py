@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
+from stiction.kernels.compile import kernel
 
 BALL, FREE = int(mujoco.mjtJoint.mjJNT_BALL), int(mujoco.mjtJoint.mjJNT_FREE)
 
@@ -37,23 +38,35 @@ def integrate(
     """(nv, k) change of the position after a step at `velocity` (nv,), for changes `place` of the
     position before and `rate` of the velocity (nv, k)."""
     out = place + dt * rate
+    both = np.zeros((2, 3, 3))
     for dof in dofs:
         part = slice(dof, dof + 3)
-        turned, right = _exponential(dt * velocity[part])
-        out[part] = turned @ place[part] + right @ (dt * rate[part])
+        turn_step(dt * velocity[part], both)
+        out[part] = both[0] @ place[part] + both[1] @ (dt * rate[part])
     return out
 
 
-def _exponential(rotation: Array) -> tuple[Array, Array]:
-    """(exp(-r), Jr(r)) of a rotation vector r."""
-    x, y, z = rotation
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    square = float(rotation @ rotation)
+@kernel
+def turn_step(rotation: Array, out: Array) -> None:
+    """out (2, 3, 3) := exp(-r) and Jr(r) of a rotation vector r, the first three of `rotation`."""
+    x, y, z = rotation[0], rotation[1], rotation[2]
+    square = x * x + y * y + z * z
     angle = np.sqrt(square)
     if angle < SMALL:
         first, second, third = 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
     else:
         first, second = np.sin(angle) / angle, (1.0 - np.cos(angle)) / square
         third = (1.0 - first) / square
-    twice = cross @ cross
-    return np.eye(3) - first * cross + second * twice, np.eye(3) - second * cross + third * twice
+    for i in range(3):
+        for j in range(3):
+            # the cross product's square is r r' - |r|^2
+            twice = rotation[i] * rotation[j] - (square if i == j else 0.0)
+            out[0, i, j], out[1, i, j] = second * twice, third * twice
+        out[0, i, i] += 1.0
+        out[1, i, i] += 1.0
+    for i in range(3):
+        a, b = (i + 1) % 3, (i + 2) % 3
+        for k in range(2):
+            size = first if k == 0 else second
+            out[k, b, a] -= size * rotation[i]
+            out[k, a, b] += size * rotation[i]

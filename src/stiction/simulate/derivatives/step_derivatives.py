@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stiction.contact.certificate.modes import Mode
 from stiction.contact.problem.arrays import Array
@@ -19,7 +21,27 @@ from stiction.simulate.report import Report
 if TYPE_CHECKING:
     from stiction.simulate.derivatives.differentiator import Differentiator
 
-STATE = ("qpos", "qvel", "act")
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is kept of a step that was taken; n blocks."""
+
+    record: Array  # (n, Record)
+    velocity: Array  # (nv,) v+
+    correction: Array  # (nv,) of overlap
+    member: Indices  # blocks of all islands, one island after the other
+    members: Indices  # where each one's begin, and the end
+    next_qpos: Array  # (nq,)
+    law: str
+
+    @property
+    def islands(self) -> Indices:
+        """(n,) island of each block, or -1."""
+        out = np.full(len(self.record), -1)
+        out[self.member] = np.repeat(np.arange(len(self.members) - 1), np.diff(self.members))
+        return out
 
 
 class StepDerivatives:
@@ -33,11 +55,26 @@ class StepDerivatives:
     """Of the step that is differentiated."""
 
     def __init__(
-        self, source: Differentiator, physics: Array, report: Report, solved: StepLinearization
+        self,
+        source: Differentiator,
+        physics: Array,
+        report: Report,
+        taken: Taken,
+        transition: tuple[Array, Array] | None,
+        smoothing: float = 0.0,
     ) -> None:
+        """transition: A and B, where they are known already."""
         self._source, self._physics, self.report = source, physics, report
-        self._solved = solved
-        self._step = solved.step
+        self._taken, self._smoothing = taken, smoothing
+        self.is_compiled = transition is not None
+        """Whether A and B come from closed forms, and not from differences of the step's problem."""
+        if transition is not None:
+            self.__dict__["_transition"] = transition
+
+    @cached_property
+    def _solved(self) -> StepLinearization:
+        """The law of contact to first order."""
+        return StepLinearization(self._source.pose(self._physics, self._taken), self._smoothing)
 
     def __repr__(self) -> str:
         n = len(self.A)
@@ -57,7 +94,7 @@ class StepDerivatives:
     @property
     def next_qpos(self) -> Array:
         """(nq,) positions after the step."""
-        return self._step.next_qpos
+        return self._taken.next_qpos
 
     @property
     def A(self) -> Array:
@@ -78,8 +115,10 @@ class StepDerivatives:
         smoothing: product of normal impulse and parting speed, both over the scales of the step,
         at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
         """
-        solved = StepLinearization(self._step, smoothing)
-        made = StepDerivatives(self._source, self._physics, self.report, solved)
+        made = StepDerivatives(
+            self._source, self._physics, self.report, self._taken, None, smoothing
+        )
+        made.__dict__["_solved"] = StepLinearization(self._solved.step, smoothing)
         made.__dict__["_columns"] = self._columns  # what comes before contact is the same
         return made
 
@@ -130,7 +169,7 @@ class StepDerivatives:
 
     def _carry(self, columns: Columns, place: Array) -> Array:
         """(2 nv + na, k) change of the state after the step; place (nv, k): of positions before."""
-        step = self._step
+        step = self._solved.step
         velocity, correction = self._solved.solve(columns)
         position = integrate(
             quaternion_dofs(self._source.model),

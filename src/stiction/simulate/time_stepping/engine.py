@@ -139,6 +139,11 @@ class TimeEngine:
         self.work.step.counts[Count.SEEN] = 0
 
     @property
+    def session_address(self) -> int:
+        """Of the session, for kernels."""
+        return self._address
+
+    @property
     def config(self) -> Config:
         """How steps are taken."""
         return self._config

@@ -1,0 +1,303 @@
+"""Derivatives of the inverse dynamics of trees of bodies, by positions and by velocities.
+
+With S_j the motion that degree of freedom j gives to all that it moves, v and a the velocity and
+the acceleration of a body (gravity is an upward acceleration of the world), I its inertia, x the
+cross product of motions and x* that of forces, the force of joint j is
+
+    tau_j = S_j . F_j,    F_j = sum of  I a + v x* I v  over the bodies that j moves
+
+Moving k carries all that it moves along: S_j becomes S_j + S_k x S_j where k comes before j. What
+is not carried along are the velocity v_k and the acceleration a_k of what k is fixed to:
+
+    p_k = v_k x S_k,    q_k = a_k x S_k + v_k x p_k,    c_k = (v_k + v_k') x S_k
+    B y = I (y x v) + y x* I v + v x* I y
+
+    dtau_j / dq_k = S_j . (I_j q_k + B_j p_k)                  where k comes before j
+                    S_j . (S_k x* F_k + I_k q_k + B_k p_k)     where it does not, and j moves k
+    dtau_j / dv_k = S_j . (I q_k' + B S_k), q_k' = c_k         I and B of the farther one
+
+with I, B and F summed over all that is moved, and v_k' the velocity after k. A ball joint's three
+turns, and a free joint's, come before one another, and v_k is that before all three.
+
+Garofalo, Ott & Albu-Schaeffer (2013); Carpentier & Mansard (2018); the form is that of Singh,
+Russell & Wensing (2022). Motions and forces are MuJoCo's, six numbers, the turn first, about the
+centre of mass of their tree, which is taken as a point fixed in the world.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.layout import numbers, offset, pointer
+from stiction.contact.problem.arrays import Array
+from stiction.kernels.compile import kernel, lean_leaf
+from stiction.kernels.packing import packed
+
+Indices = NDArray[np.int64]
+
+_CDOF, _CINERT = offset("mjData", "cdof"), offset("mjData", "cinert")
+
+BALL, FREE = int(mujoco.mjtJoint.mjJNT_BALL), int(mujoco.mjtJoint.mjJNT_FREE)
+
+
+@packed
+class Tree(NamedTuple):
+    """How the degrees of freedom of a model stand; nv of them, nbody bodies."""
+
+    parent: Indices  # (nbody,)
+    root: Indices  # (nbody,)
+    begin: Indices  # (nbody,) first degree of freedom of each body
+    count: Indices  # (nbody,)
+    last: Indices  # (nbody,) the last one that moves each body, or -1
+    before: Indices  # (nv,) the one before each, or -1
+    body: Indices  # (nv,)
+    lead: Indices  # (nv,) the first of the turns of its ball or free joint; itself elsewhere
+    tail: Indices  # (nv,) the last of them
+    base: Array  # (6,) acceleration of the world: gravity, upside down
+
+
+def read_tree(model: mujoco.MjModel) -> Tree:
+    """Of a model."""
+    last = np.full(model.nbody, -1)
+    for i in range(1, model.nbody):
+        n = model.body_dofnum[i]
+        last[i] = model.body_dofadr[i] + n - 1 if n else last[model.body_parentid[i]]
+    lead, tail = np.arange(model.nv), np.arange(model.nv)
+    for kind, dof in zip(model.jnt_type, model.jnt_dofadr, strict=True):
+        if kind in (BALL, FREE):
+            first = int(dof) + (3 if kind == FREE else 0)
+            lead[first : first + 3], tail[first : first + 3] = first, first + 2
+    base = np.zeros(6)
+    if not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
+        base[3:] = -model.opt.gravity
+    whole = (
+        model.body_parentid, model.body_rootid, model.body_dofadr, model.body_dofnum, last,
+        model.dof_parentid, model.dof_bodyid, lead, tail,
+    )  # fmt: skip
+    return Tree(*(np.asarray(part).astype(np.int64) for part in whole), base)
+
+
+@packed
+class Motion(NamedTuple):
+    """How bodies move at given speeds and accelerations, and what that takes."""
+
+    velocity: Array  # (nbody, 6)
+    start: Array  # (nv, 6) velocity of what each degree of freedom is fixed to
+    end: Array  # (nv, 6) velocity after it, and after the other turns of its joint
+    acceleration: Array  # (nbody, 6)
+    push: Array  # (nv, 6) acceleration of what each degree of freedom is fixed to
+    force: Array  # (nbody, 6) this and the next two: of a body and all that it carries
+    inertia: Array  # (nbody, 10) as MuJoCo's cinert
+    bias: Array  # (nbody, 6, 6) B
+    six: Array  # (nv, 8, 6) vectors of each degree of freedom
+
+
+def allocate_motion(nbody: int, nv: int) -> Motion:
+    """Room for a model."""
+    return Motion(
+        np.zeros((nbody, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nbody, 6)),
+        np.zeros((nv, 6)), np.zeros((nbody, 6)), np.zeros((nbody, 10)), np.zeros((nbody, 6, 6)),
+        np.zeros((nv, 8, 6)),
+    )  # fmt: skip
+
+
+@lean_leaf
+def cross_motion(a, i, b, j, sign, out, k):
+    """out[k] += sign a[i] x b[j], of motions."""
+    a0, a1, a2, a3, a4, a5 = a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5]
+    b0, b1, b2, b3, b4, b5 = b[j, 0], b[j, 1], b[j, 2], b[j, 3], b[j, 4], b[j, 5]
+    out[k, 0] += sign * (a1 * b2 - a2 * b1)
+    out[k, 1] += sign * (a2 * b0 - a0 * b2)
+    out[k, 2] += sign * (a0 * b1 - a1 * b0)
+    out[k, 3] += sign * (a1 * b5 - a2 * b4 + a4 * b2 - a5 * b1)
+    out[k, 4] += sign * (a2 * b3 - a0 * b5 + a5 * b0 - a3 * b2)
+    out[k, 5] += sign * (a0 * b4 - a1 * b3 + a3 * b1 - a4 * b0)
+
+
+@lean_leaf
+def cross_force(a, i, f, j, out, k):
+    """out[k] += a[i] x* f[j], a motion and a force."""
+    a0, a1, a2, a3, a4, a5 = a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5]
+    f0, f1, f2, f3, f4, f5 = f[j, 0], f[j, 1], f[j, 2], f[j, 3], f[j, 4], f[j, 5]
+    out[k, 0] += a1 * f2 - a2 * f1 + a4 * f5 - a5 * f4
+    out[k, 1] += a2 * f0 - a0 * f2 + a5 * f3 - a3 * f5
+    out[k, 2] += a0 * f1 - a1 * f0 + a3 * f4 - a4 * f3
+    out[k, 3] += a1 * f5 - a2 * f4
+    out[k, 4] += a2 * f3 - a0 * f5
+    out[k, 5] += a0 * f4 - a1 * f3
+
+
+@lean_leaf
+def times_inertia(inertia, i, x, j, out, k):
+    """out[k] += inertia[i] x[j], by MuJoCo's ten numbers."""
+    c3, c4, c5, mass = inertia[i, 6], inertia[i, 7], inertia[i, 8], inertia[i, 9]
+    w0, w1, w2, v0, v1, v2 = x[j, 0], x[j, 1], x[j, 2], x[j, 3], x[j, 4], x[j, 5]
+    xy, xz, yz = inertia[i, 3], inertia[i, 4], inertia[i, 5]
+    out[k, 0] += inertia[i, 0] * w0 + xy * w1 + xz * w2 + c4 * v2 - c5 * v1
+    out[k, 1] += xy * w0 + inertia[i, 1] * w1 + yz * w2 + c5 * v0 - c3 * v2
+    out[k, 2] += xz * w0 + yz * w1 + inertia[i, 2] * w2 + c3 * v1 - c4 * v0
+    out[k, 3] += mass * v0 - c4 * w2 + c5 * w1
+    out[k, 4] += mass * v1 - c5 * w0 + c3 * w2
+    out[k, 5] += mass * v2 - c3 * w1 + c4 * w0
+
+
+@lean_leaf
+def six_dot(a, i, b, j):
+    """a[i] . b[j], six numbers each."""
+    return (
+        a[i, 0] * b[j, 0] + a[i, 1] * b[j, 1] + a[i, 2] * b[j, 2]
+        + a[i, 3] * b[j, 3] + a[i, 4] * b[j, 4] + a[i, 5] * b[j, 5]
+    )  # fmt: skip
+
+
+@kernel
+def spread_velocity(d, tree: Tree, v, motion: Motion):
+    """Fills velocities of the bodies, and of what joints are fixed to, at joint speeds v (nv,)."""
+    nv = v.shape[0]
+    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    for c in range(6):
+        motion.velocity[0, c] = 0.0
+    for i in range(1, tree.parent.shape[0]):
+        for c in range(6):
+            motion.velocity[i, c] = motion.velocity[tree.parent[i], c]
+        for j in range(tree.begin[i], tree.begin[i] + tree.count[i]):
+            if tree.lead[j] == j:
+                for k in range(j, tree.tail[j] + 1):
+                    for c in range(6):
+                        motion.start[k, c] = motion.velocity[i, c]
+            for c in range(6):
+                motion.velocity[i, c] += cdof[j, c] * v[j]
+            if tree.tail[j] == j:
+                for k in range(tree.lead[j], j + 1):
+                    for c in range(6):
+                        motion.end[k, c] = motion.velocity[i, c]
+
+
+@kernel
+def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
+    """The same of accelerations, at speeds v and accelerations a (nv,) of the joints; weight: 1 for
+    a world with gravity, 0 without."""
+    nv = v.shape[0]
+    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    acceleration, six = motion.acceleration, motion.six
+    for c in range(6):
+        acceleration[0, c] = weight * tree.base[c]
+    for i in range(1, tree.parent.shape[0]):
+        for c in range(6):
+            acceleration[i, c] = acceleration[tree.parent[i], c]
+        for j in range(tree.begin[i], tree.begin[i] + tree.count[i]):
+            if tree.lead[j] == j:
+                for k in range(j, tree.tail[j] + 1):
+                    for c in range(6):
+                        motion.push[k, c] = acceleration[i, c]
+            for c in range(6):
+                six[j, 0, c] = 0.0
+            cross_motion(motion.start, j, cdof, j, 1.0, six[j], 0)
+            for c in range(6):
+                acceleration[i, c] += cdof[j, c] * a[j] + six[j, 0, c] * v[j]
+
+
+@kernel
+def _carry(d, tree: Tree, motion: Motion):
+    """Forces, inertias and B of bodies and all that they carry."""
+    nbody = tree.parent.shape[0]
+    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
+    force, inertia, bias = motion.force, motion.inertia, motion.bias
+    velocity, acceleration = motion.velocity, motion.acceleration
+    for i in range(nbody):
+        for c in range(10):
+            inertia[i, c] = cinert[i, c] if i > 0 else 0.0
+        for c in range(6):
+            force[i, c] = 0.0
+        if i == 0:
+            continue
+        B = bias[i]
+        for r in range(6):
+            for c in range(6):
+                B[r, c] = 0.0
+        # B by its columns, kept as rows: each is what a unit motion y makes.
+        unit, out = motion.six[0], B
+        momentum = motion.six[0]
+        for c in range(6):
+            momentum[1, c] = 0.0
+        times_inertia(inertia, i, velocity, i, momentum, 1)
+        for y in range(6):
+            for c in range(6):
+                unit[2, c] = 1.0 if c == y else 0.0
+                unit[3, c] = unit[4, c] = 0.0
+            cross_motion(unit, 2, velocity, i, 1.0, unit, 3)
+            times_inertia(inertia, i, unit, 3, out, y)
+            cross_force(unit, 2, momentum, 1, out, y)
+            times_inertia(inertia, i, unit, 2, unit, 4)
+            cross_force(velocity, i, unit, 4, out, y)
+        times_inertia(inertia, i, acceleration, i, force, i)
+        cross_force(velocity, i, momentum, 1, force, i)
+    for i in range(nbody - 1, 0, -1):
+        p = tree.parent[i]
+        if p > 0:
+            for c in range(10):
+                inertia[p, c] += inertia[i, c]
+            for c in range(6):
+                force[p, c] += force[i, c]
+                for r in range(6):
+                    bias[p, r, c] += bias[i, r, c]
+
+
+@lean_leaf
+def _behind(six, j, k):
+    """dtau_j / dq_k where k comes before j."""
+    return six_dot(six[j], 3, six[k], 1) + six_dot(six[j], 4, six[k], 0)
+
+
+@kernel
+def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_speed, speeds):
+    """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
+    nv), the latter if `speeds`. Velocities and accelerations have been spread."""
+    _carry(d, tree, motion)
+    nv = tree.before.shape[0]
+    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    force, inertia, bias, six = motion.force, motion.inertia, motion.bias, motion.six
+    # Of each degree of freedom: p, q, S x* F + I q + B p, I S, B'S, c, I c + B S.
+    for k in range(nv):
+        i, own = tree.body[k], six[k]
+        for r in range(8):
+            for c in range(6):
+                own[r, c] = 0.0
+        cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
+        cross_motion(motion.push, k, cdof, k, 1.0, own, 1)
+        cross_motion(motion.start, k, own, 0, 1.0, own, 1)
+        cross_force(cdof, k, force, i, own, 2)
+        times_inertia(inertia, i, own, 1, own, 2)
+        times_inertia(inertia, i, cdof, k, own, 3)
+        for c in range(6):
+            own[5, c] = own[0, c]
+        cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
+        times_inertia(inertia, i, own, 5, own, 6)
+        B = bias[i]  # its rows are the columns of B
+        for y in range(6):
+            own[4, y] = six_dot(B, y, cdof, k)
+            p, s = own[0, y], cdof[k, y]
+            for c in range(6):
+                own[2, c] += B[y, c] * p
+                own[6, c] += B[y, c] * s
+    for j in range(nv):
+        k = j
+        while k >= 0:
+            turns = tree.lead[j] == tree.lead[k] and j != k  # of one joint
+            if j != k:
+                by_place[j, k] += scale * _behind(six, j, k)
+            if turns:
+                by_place[k, j] += scale * _behind(six, k, j)
+            else:
+                by_place[k, j] += scale * six_dot(cdof, k, six[j], 2)
+            if speeds:
+                by_speed[k, j] += scale * six_dot(cdof, k, six[j], 6)
+                if j != k:
+                    by_speed[j, k] += scale * (
+                        six_dot(six[j], 3, six[k], 5) + six_dot(six[j], 4, cdof, k)
+                    )
+            k = tree.before[k]

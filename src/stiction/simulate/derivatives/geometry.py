@@ -1,0 +1,221 @@
+"""How contacts of a pair of geoms change as one geom moves past the other.
+
+Where a contact is, its normal and its gap are functions of how the two geoms stand to each other:
+six coordinates, whatever the joints between them. The second geom is turned and moved a little
+along each, the pair alone is collided again, and central differences are taken: a function for a
+sphere or a capsule on a plane takes some ten nanoseconds, and all types of geoms have one. Where
+the first geom moves, it is as if both did, and the second one back.
+
+Two boxes face on face are an exception: MuJoCo takes the normal of one face or of the other, and
+where that is the same the one that stands straight. Each box is moved by itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.geom_types import BOX, CAPSULE, PLANE, SPHERE
+from stiction.bridge.layout import integers, numbers, offset, pointer, size_of
+from stiction.bridge.rows import Key, Place
+from stiction.contact.problem.arrays import Array
+from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.packing import packed
+from stiction.terrain.pairs import allocate, meet_pair
+
+_CONTACT_SIZE = size_of("mjContact")
+_REACH, _FRAME = offset("mjContact", "includemargin"), offset("mjContact", "frame")
+_CONTACT = offset("mjData", "contact")
+_TYPE, _NGEOM = offset("mjModel", "geom_type"), offset("mjModel", "ngeom")
+_XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
+
+GAP, POINT, NORMAL, TANGENT, CHANGES = 0, 1, 4, 7, 10
+"""Rows of `Geometry.change`: of the gap, the point, the normal and the first tangent."""
+
+NEAR = 2e-7
+"""How far geoms are turned [rad], and moved over the size of what moves, where their contacts come
+from closed forms: rounding is small, and what lies face on face must not seem to lie on an edge."""
+
+FAR = 1e-5
+"""The same where contacts are found by iterations, whose tolerance shows."""
+
+SPARE = 1.0 + 1e-3
+"""Of the distance up to which contacts were looked for: how far they are looked for again."""
+
+
+@packed
+class Geometry(NamedTuple):
+    """Contacts and their changes; n blocks."""
+
+    frame: Array  # (n, 3, 3) normal and tangents
+    follows: Array  # (n,) 1 where tangents follow from the normal, 0 where from the geoms
+    change: Array  # (n, 2, CHANGES, 6) for turns and moves of either geom about the contact
+    ends: Array  # (2, n, CHANGES) at both ends of a move
+    found: Array  # (2, n) whether a contact was there
+    place: Array  # (12,) of a geom
+    raw: Array
+    contact: NDArray[np.uint8]
+    better: Array
+    out: Array
+
+
+def allocate_geometry(n: int) -> Geometry:
+    """Room for n blocks."""
+    return Geometry(
+        np.zeros((n, 3, 3)), np.zeros(n), np.zeros((n, 2, CHANGES, 6)), np.zeros((2, n, CHANGES)),
+        np.zeros((2, n)), np.zeros(12), *allocate(),
+    )  # fmt: skip
+
+
+@kernel
+def _move_geom(d, geom, kept, centre, axis, amount):
+    """Puts the geom where `kept` (12,) has it, turned about `centre` (axis 0 to 2) or moved (3 to
+    5)."""
+    xpos = numbers(pointer(d + _XPOS) + 24 * geom, 3)
+    xmat = numbers(pointer(d + _XMAT) + 72 * geom, 9)
+    for c in range(3):
+        xpos[c] = kept[c]
+    for c in range(9):
+        xmat[c] = kept[3 + c]
+    if axis > 2:
+        xpos[axis - 3] += amount
+        return
+    a, b = (axis + 1) % 3, (axis + 2) % 3
+    cosine, sine = np.cos(amount), np.sin(amount)
+    x, y = kept[a] - centre[a], kept[b] - centre[b]
+    xpos[a] = centre[a] + cosine * x - sine * y
+    xpos[b] = centre[b] + sine * x + cosine * y
+    for c in range(3):
+        x, y = kept[3 + 3 * a + c], kept[3 + 3 * b + c]
+        xmat[3 * a + c] = cosine * x - sine * y
+        xmat[3 * b + c] = sine * x + cosine * y
+
+
+@kernel
+def _look_again(table, m, d, geoms, reach, begin, end, place, side, g: Geometry):
+    """Finds the contacts of a pair again, each block's as the nearest one."""
+    ends, found, out = g.ends, g.found, g.out
+    count = meet_pair(
+        table, m, d, geoms[0], geoms[1], reach, g.raw, g.contact, g.better, out
+    )  # fmt: skip
+    for i in range(begin, end):
+        best, which = np.inf, -1
+        for k in range(count):
+            apart = 0.0
+            for c in range(3):
+                apart += (out[k, 1 + c] - place[i, Place.X + c]) ** 2
+            if apart < best:
+                best, which = apart, k
+        found[side, i] = 1.0 if which >= 0 else 0.0
+        if which >= 0:
+            for c in range(CHANGES):
+                ends[side, i, c] = out[which, c]
+            g.follows[i] = out[which, CHANGES]
+
+
+@lean
+def _subtract(begin, end, which, axis, eps, place, g: Geometry):
+    """Column `axis` of the changes with a geom; where a contact is there on one side only, from
+    that side."""
+    ends, found = g.ends, g.found
+    for i in range(begin, end):
+        sides = found[0, i] + found[1, i]
+        for c in range(CHANGES):
+            base = place[i, Place.GAP] if c == GAP else 0.0
+            if POINT <= c < NORMAL:
+                base = place[i, Place.X + c - POINT]
+            elif c >= NORMAL:
+                base = g.frame[i, (c - NORMAL) // 3, (c - NORMAL) % 3]
+            plus = ends[0, i, c] if found[0, i] > 0.0 else base
+            minus = ends[1, i, c] if found[1, i] > 0.0 else base
+            g.change[i, which, c, axis] = (plus - minus) / (sides * eps) if sides > 0.0 else 0.0
+
+
+@lean
+def _refer_to_points(begin, end, which, centre, place, g: Geometry):
+    """Turns about `centre` become turns about each contact's own point."""
+    for i in range(begin, end):
+        x = centre[0] - place[i, Place.X]
+        y = centre[1] - place[i, Place.X + 1]
+        z = centre[2] - place[i, Place.X + 2]
+        change = g.change[i, which]
+        for c in range(CHANGES):
+            u, v, w = change[c, 3], change[c, 4], change[c, 5]
+            change[c, 0] += w * y - v * z
+            change[c, 1] += u * z - w * x
+            change[c, 2] += v * x - u * y
+
+
+@kernel
+def _move_one(table, m, d, which, begin, end, key, place, reach, far, size, g: Geometry):
+    """Changes with one geom of a pair, its first or its second: it turns about its own centre, so
+    that two alike, face on face, stay in balance."""
+    geom, kept = key[begin, which], g.place
+    centre = kept[:3]
+    for c in range(3):
+        kept[c] = numbers(pointer(d + _XPOS) + 24 * geom, 3)[c]
+    for c in range(9):
+        kept[3 + c] = numbers(pointer(d + _XMAT) + 72 * geom, 9)[c]
+    for axis in range(6):
+        eps = far if axis < 3 else far * size
+        for side in range(2):
+            _move_geom(d, geom, kept, centre, axis, eps - 2.0 * side * eps)
+            _look_again(table, m, d, key[begin], reach, begin, end, place, side, g)
+        _subtract(begin, end, which, axis, eps, place, g)
+    _move_geom(d, geom, kept, centre, 3, 0.0)
+    _refer_to_points(begin, end, which, centre, place, g)
+
+
+@lean
+def _move_back(begin, end, g: Geometry):
+    """Changes with the first geom, from those with the second."""
+    for i in range(begin, end):
+        ours, theirs, frame = g.change[i, 0], g.change[i, 1], g.frame[i]
+        for c in range(CHANGES):
+            for axis in range(6):
+                ours[c, axis] = -theirs[c, axis]
+        for axis in range(3):
+            a, b = (axis + 1) % 3, (axis + 2) % 3
+            ours[POINT + axis, 3 + axis] += 1.0
+            for r in range(2):
+                ours[NORMAL + 3 * r + a, axis] -= frame[r, b]
+                ours[NORMAL + 3 * r + b, axis] += frame[r, a]
+
+
+@lean_leaf
+def _is_exact(first, second):
+    """Whether contacts of these types of geoms have closed forms; the first is not the greater."""
+    return first == PLANE or (
+        (first in (SPHERE, CAPSULE, BOX)) and (second in (SPHERE, CAPSULE, BOX))
+    )
+
+
+@kernel
+def differentiate_contacts(table, m, d, count, key, place, size, g: Geometry):
+    """Fills frames and changes of all blocks that are contacts of geoms. size: of what moves [m],
+    that moves are measured by."""
+    contacts = pointer(d + _CONTACT)
+    kinds = integers(pointer(m + _TYPE), pointer(m + _NGEOM))
+    begin = 0
+    while begin < count:
+        end = begin + 1
+        if key[begin, Key.INDEX] < 0:
+            begin = end
+            continue
+        while end < count and key[end, 0] == key[begin, 0] and key[end, 1] == key[begin, 1]:
+            end += 1
+        for i in range(begin, end):
+            frame = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 9)
+            for c in range(9):
+                g.frame[i, c // 3, c % 3] = frame[c]
+        reach = SPARE * numbers(contacts + key[begin, Key.INDEX] * _CONTACT_SIZE + _REACH, 1)[0]
+        first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
+        far = NEAR if _is_exact(first, second) else FAR
+        _move_one(table, m, d, 1, begin, end, key, place, reach, far, size, g)
+        if first == BOX and second == BOX:
+            _move_one(table, m, d, 0, begin, end, key, place, reach, far, size, g)
+        else:
+            _move_back(begin, end, g)
+        begin = end

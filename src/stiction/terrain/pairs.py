@@ -1,0 +1,83 @@
+"""All contacts of one pair of geoms, as a step has them: MuJoCo's, with those that lie side by side
+or edge on face put in their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.narrow_phase import FOUND, collide_pair
+from stiction.bridge.narrow_phase import MOST as MOST_FOUND
+from stiction.kernels.compile import kernel
+from stiction.terrain import contacts, cylinders, edges
+
+Array = NDArray[np.float64]
+
+# Kernels, typed by Numba and not here.
+numbers: Any = contacts.numbers
+integers: Any = contacts.integers
+
+MEETING = 11
+"""Numbers of a contact: gap, point, normal, first tangent, and 1 where that follows from the normal
+and is not given here."""
+
+
+@kernel
+def _lay_out(raw, out):
+    """out (MEETING,) := a contact as a collision function leaves it."""
+    for c in range(7):
+        out[c] = raw[c]
+    size = raw[7] ** 2 + raw[8] ** 2 + raw[9] ** 2
+    out[10] = 1.0 if size < 0.25 else 0.0
+    if size < 0.25:
+        return
+    along = raw[4] * raw[7] + raw[5] * raw[8] + raw[6] * raw[9]
+    for c in range(3):
+        out[7 + c] = raw[7 + c] - along * raw[4 + c]
+    size = np.sqrt(out[7] ** 2 + out[8] ** 2 + out[9] ** 2)
+    for c in range(3):
+        out[7 + c] /= size
+
+
+@kernel
+def meet_pair(table, m, d, first, second, margin, raw, contact, found, out):
+    """Contacts of two geoms into out (MOST, MEETING); how many.
+
+    table, raw: see `collide_pair`; contact: bytes of an mjContact to work in, found (MOST, WIDTH)
+    of `cylinders.py` likewise."""
+    count = collide_pair(table, m, d, first, second, margin, raw)
+    if count == 0:
+        return 0
+    better = 0
+    if cylinders.is_round(m, first) and cylinders.is_round(m, second):
+        better = cylinders.meet_sides(m, d, first, second, found)
+    elif count == 1 and edges.are_boxes(m, first, second):
+        address = contact.ctypes.data
+        integers(address + contacts.GEOM, 2)[0] = first
+        integers(address + contacts.GEOM, 2)[1] = second
+        numbers(address + contacts.DIST, 1)[0] = raw[0, 0]
+        for c in range(3):
+            numbers(address + contacts.POS, 3)[c] = raw[0, 1 + c]
+            numbers(address + contacts.FRAME, 3)[c] = raw[0, 4 + c]
+        better = edges.meet_edges(m, d, address, found)
+    for k in range(better):
+        for c in range(cylinders.WIDTH):
+            out[k, c] = found[k, c]
+        out[k, MEETING - 1] = 1.0
+    if better > 0:
+        return better
+    for k in range(count):
+        _lay_out(raw[k], out[k])
+    return count
+
+
+def allocate() -> tuple[Array, NDArray[np.uint8], Array, Array]:
+    """(raw, contact, found, out) for `meet_pair`."""
+    return (
+        np.zeros((MOST_FOUND, FOUND)),
+        np.zeros(contacts.SIZE, np.uint8),
+        np.zeros((cylinders.MOST, cylinders.WIDTH)),
+        np.zeros((MOST_FOUND, MEETING)),
+    )
