@@ -26,7 +26,7 @@ centre of mass of their tree, which is taken as a point fixed in the world.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -51,7 +51,7 @@ class Tree(NamedTuple):
     parent: Indices  # (nbody,)
     root: Indices  # (nbody,)
     begin: Indices  # (nbody,) first degree of freedom of each body
-    count: Indices  # (nbody,)
+    dofs: Indices  # (nbody,) how many
     last: Indices  # (nbody,) the last one that moves each body, or -1
     before: Indices  # (nv,) the one before each, or -1
     body: Indices  # (nv,)
@@ -74,11 +74,12 @@ def read_tree(model: mujoco.MjModel) -> Tree:
     base = np.zeros(6)
     if not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         base[3:] = -model.opt.gravity
-    whole = (
+    whole: Any = (
         model.body_parentid, model.body_rootid, model.body_dofadr, model.body_dofnum, last,
         model.dof_parentid, model.dof_bodyid, lead, tail,
     )  # fmt: skip
-    return Tree(*(np.asarray(part).astype(np.int64) for part in whole), base)
+    parts: list[Any] = [*(np.asarray(part).astype(np.int64) for part in whole), base]
+    return Tree(*parts)
 
 
 @packed
@@ -164,7 +165,7 @@ def spread_velocity(d, tree: Tree, v, motion: Motion):
     for i in range(1, tree.parent.shape[0]):
         for c in range(6):
             motion.velocity[i, c] = motion.velocity[tree.parent[i], c]
-        for j in range(tree.begin[i], tree.begin[i] + tree.count[i]):
+        for j in range(tree.begin[i], tree.begin[i] + tree.dofs[i]):
             if tree.lead[j] == j:
                 for k in range(j, tree.tail[j] + 1):
                     for c in range(6):
@@ -189,7 +190,7 @@ def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
     for i in range(1, tree.parent.shape[0]):
         for c in range(6):
             acceleration[i, c] = acceleration[tree.parent[i], c]
-        for j in range(tree.begin[i], tree.begin[i] + tree.count[i]):
+        for j in range(tree.begin[i], tree.begin[i] + tree.dofs[i]):
             if tree.lead[j] == j:
                 for k in range(j, tree.tail[j] + 1):
                     for c in range(6):

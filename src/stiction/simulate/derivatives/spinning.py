@@ -136,7 +136,7 @@ def _momentum(mass, rotation, dt, base, spin: Spin, out):
         x[i, 0] = dt * (given[3, i] + given[6, i] - given[5, i] - given[2, i] * given[0, i])
         for j in range(3):
             A[i, 3 + j] += dt * spin.rate[i, j]
-    solve_dense(A, x, np.int64(6), 0.0)
+    solve_dense(A, x, 6, 0.0)
     for i in range(6):
         total = 0.0
         for j in range(6):

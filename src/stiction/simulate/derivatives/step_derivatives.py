@@ -67,7 +67,7 @@ class StepDerivatives:
         self._source, self._physics, self.report = source, physics, report
         self._taken, self._smoothing = taken, smoothing
         self.is_compiled = transition is not None
-        """Whether A and B come from closed forms, and not from differences of the step's problem."""
+        """Whether A and B come from closed forms, not from differences of the step's problem."""
         if transition is not None:
             self.__dict__["_transition"] = transition
 
