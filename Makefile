@@ -62,6 +62,7 @@ pictures: $(VENV)/demo.stamp
 	$(RUN) examples/gallery.py docs/scenes.png
 	$(RUN) docs/pictures/view.py
 	$(RUN) docs/pictures/clips.py
+	$(RUN) docs/pictures/frontier.py
 
 reproduce: $(VENV)/bench.stamp
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction reproduce all --out reproduced

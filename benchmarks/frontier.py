@@ -35,14 +35,14 @@ from typing import NamedTuple
 import frontier_peers
 import mujoco
 import numpy as np
-from frontier_scenes import CASES, SAMPLE, Ended, Samples
+from frontier_scenes import CASES, SAMPLE, Ended, Samples, creep
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import stiction
 from stiction.record import tuned
-from stiction.record.comparison import NOSLIP
+from stiction.record.comparison import NOSLIP, quiet
 
 STEPS = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 """ms"""
@@ -97,6 +97,7 @@ METHODS = {
     **{name: partial(MuJoCo, noslip=noslip) for name, noslip in NOSLIP.items()},
     **frontier_peers.ENGINES,
 }
+TUNED = ("mujoco-A", "mujoco-C")
 TITLES = {
     "stiction": "stiction",
     EVENTS: "stiction, events",
@@ -205,6 +206,7 @@ def measure(case, methods, steps, rounds):
                     "error": None if outcome.ended else error(samples),
                     "cost": float(f"{np.median(costs[step, method]):.4g}"),
                     "ended": outcome.ended,
+                    "creep": creep(samples) if case.still and not outcome.ended else None,
                 }
             )
     return rows
@@ -253,27 +255,28 @@ def show(rows, console):
         console.print(table)
 
 
+def best(rows, panel, methods, step, by="error"):
+    """The row of a panel at that step with the least error among methods, or None."""
+    found = [
+        row
+        for row in rows
+        if row["panel"] == panel and row["method"] in methods and row["step"] == step
+    ]
+    found.sort(key=lambda row: (bool(row["ended"]), row[by] or 0.0, row["cost"]))
+    return found[0] if found else None
+
+
 def markdown(rows):
     """The short table of the documentation.
 
     Of MuJoCo the better of its tuned ways at that step, of the peers the best one: by error.
     """
 
-    def best(panel, methods, step):
-        found = [
-            row
-            for row in rows
-            if row["panel"] == panel and row["method"] in methods and row["step"] == step
-        ]
-        found.sort(key=lambda row: (bool(row["ended"]), row["error"] or 0.0, row["cost"]))
-        return found[0] if found else None
-
     def text(row, named=False):
         if row is None:
             return "-"
         return f"{TITLES[row['method']]}: {cell(row)}" if named else cell(row)
 
-    tuned_ways, peers = ("mujoco-A", "mujoco-C"), tuple(frontier_peers.ENGINES)
     lines = [
         "| scene | stiction at 10 ms | MuJoCo at 1 ms | tuned at 1 ms | tuned at 10 ms "
         "| best of Drake, PyBullet, DART at 1 ms |",
@@ -281,13 +284,25 @@ def markdown(rows):
     ]
     for panel in dict.fromkeys(row["panel"] for row in rows):
         columns = (
-            text(best(panel, ("stiction",), 10.0)),
-            text(best(panel, ("mujoco",), 1.0)),
-            text(best(panel, tuned_ways, 1.0)),
-            text(best(panel, tuned_ways, 10.0)),
-            text(best(panel, peers, 1.0), named=True),
+            text(best(rows, panel, ("stiction",), 10.0)),
+            text(best(rows, panel, ("mujoco",), 1.0)),
+            text(best(rows, panel, TUNED, 1.0)),
+            text(best(rows, panel, TUNED, 10.0)),
+            text(best(rows, panel, tuple(frontier_peers.ENGINES), 1.0), named=True),
         )
         lines.append(f"| {panel} | " + " | ".join(columns) + " |")
+    return "\n".join(lines)
+
+
+def creep_markdown(rows):
+    """How far bodies moved in the second half, by method at 1 ms, and ours at 10 ms."""
+    shown = [("stiction", 10.0), *((method, 1.0) for method in METHODS if method != EVENTS)]
+    head = " | ".join(f"{TITLES[method]}, {step:g} ms" for method, step in shown)
+    lines = [f"| scene | {head} |", "|---" * (len(shown) + 1) + "|"]
+    for panel in dict.fromkeys(row["panel"] for row in rows if CASES[row["scene"]].still):
+        found = [best(rows, panel, (method,), step, by="creep") for method, step in shown]
+        cells = ("-" if row is None else row["ended"] or length(row["creep"]) for row in found)
+        lines.append(f"| {panel} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -306,6 +321,8 @@ def main():
     show(rows, console)
     console.print("times real time by processor time, and error; short form:\n")
     print(markdown(rows))
+    print("\nhow far what should not move got in the second half:\n")
+    print(creep_markdown(rows))
 
 
 def run_all(options):
@@ -321,7 +338,8 @@ def run_all(options):
     rounds = 1 if options.quick else options.rounds
     rows = []
     for name in options.scenes:
-        rows += measure(CASES[name], methods, steps, rounds)
+        with quiet():
+            rows += measure(CASES[name], methods, steps, rounds)
         if options.out:
             keep(rows, options.out)
     return rows

@@ -1,6 +1,7 @@
 """Draws the picture of docs/frontier.md from the numbers that benchmarks/frontier.py keeps.
 
-    python docs/pictures/frontier.py [docs/frontier.json [docs/pictures/frontier.png]]
+    python docs/pictures/frontier.py      from docs/frontier.json, and writes the pages' tables too
+    python docs/pictures/frontier.py NUMBERS.json PICTURE.png
 
 One panel a scene, error over cost, both logarithmic. An error of exactly 0, which such an axis has
 no place for, is a hollow mark on the lowest line, as is what is below it; a run that failed is a
@@ -12,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "benchmarks"))
-from frontier import EVENTS, TITLES, read  # noqa: E402
+from frontier import EVENTS, TITLES, creep_markdown, markdown, read  # noqa: E402
 
 try:
     import matplotlib.pyplot as plt
@@ -22,6 +23,7 @@ from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
 LEAST, MOST = 1e-16, 3.0  # m: lines of what is exactly 0, and of what failed
+COARSE = 1e-6  # m: where nobody is better, the axis ends below the best one
 COLUMNS = 4
 STYLES = {
     "stiction": {"color": "#1f4e9c", "linewidth": 2.6, "marker": "o", "zorder": 5},
@@ -70,6 +72,7 @@ def curve(axes, method, rows):
             axes.annotate(
                 f"{row['step']:g} ms", (row["cost"], place(row)), (0, 8),
                 textcoords="offset points", ha="center", color=style["color"], fontsize=8,
+                zorder=9, bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
             )  # fmt: skip
 
 
@@ -78,10 +81,14 @@ def panel(axes, title, rows):
         mine = [row for row in rows if row["method"] == method]
         if mine:
             curve(axes, method, mine)
-    axes.set(xscale="log", yscale="log", xlim=(1e-4, 2e1), ylim=(LEAST / 5, 5 * MOST))
+    least = min((place(row) for row in rows), default=LEAST)
+    bottom = LEAST / 5 if least < COARSE else least / 10
+    axes.set(xscale="log", yscale="log", xlim=(1e-4, 2e1), ylim=(bottom, 5 * MOST))
     axes.set_title(title, fontsize=11, fontweight="bold", loc="left")
     axes.axvline(1.0, color="0.6", linewidth=0.8, linestyle=":")
     for level, meaning in ((LEAST, "exactly 0"), (MOST, "failed")):
+        if level < bottom:
+            continue
         axes.axhline(level, color="0.8", linewidth=0.8)
         axes.annotate(
             meaning, (15.0, level), (0, 3), textcoords="offset points", ha="right",
@@ -89,7 +96,7 @@ def panel(axes, title, rows):
         )  # fmt: skip
     axes.grid(which="major", color="0.93", linewidth=0.6)
     axes.xaxis.set_major_locator(LogLocator(numticks=10))
-    axes.yaxis.set_major_locator(LogLocator(base=1000.0, numticks=12))
+    axes.yaxis.set_major_locator(LogLocator(base=1000.0 if bottom < COARSE else 10.0, numticks=12))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     times, lengths = (1.0, "s"), ((1.0, "m"), (1e-3, "mm"), (1e-6, "um"), (1e-9, "nm"))
@@ -120,9 +127,22 @@ def legend(axes, methods):
     axes.legend(handles=lines, loc="center", frameon=False, fontsize=10)
 
 
-def main(numbers=HERE.parent / "frontier.json", picture=HERE / "frontier.png"):
+def write_tables(rows):
+    """Into the pages, in the place of tables with the same head."""
+    pages = {"README.md": (markdown,), "docs/index.md": (markdown,)}
+    pages["docs/frontier.md"] = (markdown, creep_markdown)
+    for name, makers in pages.items():
+        page = HERE.parents[1] / name
+        text = page.read_text(encoding="utf-8")
+        for make in makers:
+            table = make(rows)
+            begin = text.index(table.partition("\n")[0])
+            text = text[:begin] + table + text[text.index("\n\n", begin) :]
+        page.write_text(text, encoding="utf-8")
+
+
+def draw(rows, picture):
     plt.switch_backend("Agg")
-    rows = read(Path(numbers))
     panels = list(dict.fromkeys(row["panel"] for row in rows))
     height = -(-(len(panels) + 1) // COLUMNS)
     figure, grid = plt.subplots(
@@ -140,6 +160,13 @@ def main(numbers=HERE.parent / "frontier.json", picture=HERE / "frontier.png"):
     figure.supylabel("error")
     figure.savefig(picture, dpi=100)
     print(f"{len(panels)} scenes drawn, see {picture}")
+
+
+def main(numbers=None, picture=None):
+    rows = read(Path(numbers or HERE.parent / "frontier.json"))
+    if numbers is None:
+        write_tables(rows)
+    draw(rows, Path(picture or HERE / "frontier.png"))
 
 
 if __name__ == "__main__":

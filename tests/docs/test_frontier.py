@@ -1,4 +1,4 @@
-"""The benchmark of error against cost runs, and is drawn."""
+"""The benchmark of error against cost runs and is drawn, and the documentation has its numbers."""
 
 import json
 import runpy
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+NUMBERS = ROOT / "docs" / "frontier.json"
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +42,13 @@ def test_a_quick_run_finds_who_holds_still_says_who_lost_it_and_is_drawn(
     run(monkeypatch, ROOT / "docs" / "pictures" / "frontier.py", numbers, picture)
     assert "2 scenes drawn" in capsys.readouterr().out
     assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/frontier.md"])
+def test_the_table_of_the_documentation_is_that_of_the_numbers(page):
+    from frontier import markdown, read
+
+    assert markdown(read(NUMBERS)) in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_a_scene_that_is_run_again_leaves_the_numbers_of_others(tmp_path):
