@@ -128,3 +128,30 @@ def test_islands_climb_one_by_one_the_compiled_rung_first(spoiled):
     assert spoiled == ["compiled", "interior point"] * 3
     assert solution.status is Status.SOLVED
     assert solution.rungs == ("reduced", "interior point")
+
+
+def column(count):
+    """Particles on top of each other, one island, the lowest of them on a floor."""
+    normal, tangent = np.zeros((count, 3 * count)), np.zeros((count, 2, 3 * count))
+    for i in range(count):
+        for particle, sign in ((i, 1.0), (i - 1, -1.0)):
+            if particle >= 0:
+                at = 3 * particle
+                normal[i, at + 2] = tangent[i, 0, at] = tangent[i, 1, at + 1] = sign
+    return ContactProblem(
+        mass=np.eye(3 * count),
+        velocity=np.tile([1.0, 0.5, 0.0], count),
+        force=np.tile([0.0, 0.0, -9.81], count),
+        dt=0.01,
+        normal=normal,
+        tangent=tangent,
+        friction=0.5,
+    )
+
+
+def test_of_many_contacts_in_an_island_the_sparse_way_comes_first_and_once(spoiled):
+    few, many = Coulomb().solve(column(8)), Coulomb().solve(column(coulomb.MANY + 1))
+    assert few.rungs == ("reduced", "interior point")
+    assert many.rungs == ("interior point",)
+    assert spoiled == ["compiled", "interior point", "interior point"]
+    assert many.status is Status.SOLVED

@@ -9,8 +9,9 @@ The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
     reduced      as above, or the solver that was asked for
-    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end); not
-     point       where it has no place for a row (`interior_point/solve.py`)
+    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of more
+     point       than `MANY` contacts: before `reduced`); not where it has no place for a row
+                 (`interior_point/solve.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
                  regularization (and Newton)
@@ -38,7 +39,7 @@ from stiction.contact.certificate.certificate import LawName, from_table
 from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled
-from stiction.contact.models.ladder import LadderModel
+from stiction.contact.models.ladder import LadderModel, climb
 from stiction.contact.models.model import ContactModel, Impulses, from_attempt, grade_status
 from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.problem import ContactProblem
@@ -53,6 +54,10 @@ from stiction.status import Status
 Solver = Literal["reduced", "structural", "standard", "search"]
 
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
+
+MANY = 64
+"""Contacts of an island whose matrices, dense to a pivoting method, cost more than many
+factorizations of the sparse ones that the interior point has."""
 
 HOPELESS = -1e-9
 """Scaled free velocity of a contact that nothing can move below which its bound is out of reach."""
@@ -113,12 +118,30 @@ class Coulomb(LadderModel):
     def attempts(
         self, problem: ContactProblem, start: ContactSolution | None
     ) -> Iterator[Impulses | ContactSolution]:
-        """The rungs of the module's head, each run when asked for."""
+        """The rungs of the module's head, each run when asked for; of few contacts."""
+        return self._rungs(problem, start, False)
+
+    def _climb(
+        self, problem: ContactProblem, start: ContactSolution | None, began: float
+    ) -> ContactSolution:
+        many = self.facets is None and self.solver == "reduced" and problem.nc > MANY
+        attempts = self._rungs(problem, start, many and takes(problem))
+        return climb(problem, attempts, began, law=self.law, facets=self.facets)
+
+    def _rungs(
+        self, problem: ContactProblem, start: ContactSolution | None, sparse_first: bool
+    ) -> Iterator[Impulses | ContactSolution]:
         options = Options(self.facets or 0)
         ways = [*SOLVERS, "interior point"]
         if self.facets is None:
             ways = ["reduced", "interior point", "search", "standard"]
         order = [way for way in ways if way != self.solver]
+        if sparse_first:
+            order.remove("interior point")
+            scaled = ScaledProblem(problem)
+            yield from_attempt(
+                scaled, TABLE["interior point"](scaled, None, options), "interior point"
+            )
         if problem.delassus is None and self.solver == "reduced":
             first: Impulses | ContactSolution = self._first_rungs(problem, start)
             yield first

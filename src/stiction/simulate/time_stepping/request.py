@@ -16,7 +16,7 @@ from stiction.kernels.compile import kernel
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Count, unpack_step
 
-BEFORE_LADDER = 3
+BEFORE_LADDER = 1
 """Attempts on a small island before the contact model's ladder is asked."""
 
 
