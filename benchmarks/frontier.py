@@ -26,6 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -290,20 +291,25 @@ def markdown(rows):
             text(best(rows, panel, TUNED, 10.0)),
             text(best(rows, panel, tuple(frontier_peers.ENGINES), 1.0), named=True),
         )
-        lines.append(f"| {panel} | " + " | ".join(columns) + " |")
+        lines.append(f"| {panel} | " + unbroken(" | ".join(columns)) + " |")
     return "\n".join(lines)
 
 
 def creep_markdown(rows):
     """How far bodies moved in the second half, by method at 1 ms, and ours at 10 ms."""
+    panels = list(dict.fromkeys(row["panel"] for row in rows if CASES[row["scene"]].still))
+    lines = ["| moved by | " + " | ".join(panels) + " |", "|---" * (len(panels) + 1) + "|"]
     shown = [("stiction", 10.0), *((method, 1.0) for method in METHODS if method != EVENTS)]
-    head = " | ".join(f"{TITLES[method]}, {step:g} ms" for method, step in shown)
-    lines = [f"| scene | {head} |", "|---" * (len(shown) + 1) + "|"]
-    for panel in dict.fromkeys(row["panel"] for row in rows if CASES[row["scene"]].still):
-        found = [best(rows, panel, (method,), step, by="creep") for method, step in shown]
+    for method, step in shown:
+        found = [best(rows, panel, (method,), step, by="creep") for panel in panels]
         cells = ("-" if row is None else row["ended"] or length(row["creep"]) for row in found)
-        lines.append(f"| {panel} | " + " | ".join(cells) + " |")
+        lines.append(unbroken(f"| {TITLES[method]}, {step:g} ms | " + " | ".join(cells) + " |"))
     return "\n".join(lines)
+
+
+def unbroken(line):
+    """A row of a Markdown table whose numbers stay with their units."""
+    return re.sub(r"(?<=\d) (?=[a-z])", "\N{NO-BREAK SPACE}", line)
 
 
 def main():

@@ -128,7 +128,7 @@ def legend(axes, methods):
 
 
 def write_tables(rows):
-    """Into the pages, in the place of tables with the same head."""
+    """Into the pages, in the place of tables with the same first two cells."""
     pages = {"README.md": (markdown,), "docs/index.md": (markdown,)}
     pages["docs/frontier.md"] = (markdown, creep_markdown)
     for name, makers in pages.items():
@@ -136,7 +136,7 @@ def write_tables(rows):
         text = page.read_text(encoding="utf-8")
         for make in makers:
             table = make(rows)
-            begin = text.index(table.partition("\n")[0])
+            begin = text.index(" | ".join(table.split(" | ")[:2]))
             text = text[:begin] + table + text[text.index("\n\n", begin) :]
         page.write_text(text, encoding="utf-8")
 
