@@ -231,7 +231,7 @@ def length(metres):
     for scale, unit in ((1.0, "m"), (1e-3, "mm"), (1e-6, "um"), (1e-9, "nm"), (1e-12, "pm")):
         if metres >= scale:
             return f"{metres / scale:.3g} {unit}"
-    return f"{metres:.0e} m"
+    return "< 1 pm"
 
 
 def speed(cost):
@@ -309,7 +309,7 @@ def creep_markdown(rows):
 
 def unbroken(line):
     """A row of a Markdown table whose numbers stay with their units."""
-    return re.sub(r"(?<=\d) (?=[a-z])", "\N{NO-BREAK SPACE}", line)
+    return re.sub(r"(?<=\d) (?=[a-z])|(?<=<) (?=\d)", "\N{NO-BREAK SPACE}", line)
 
 
 def main():
