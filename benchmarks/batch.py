@@ -179,7 +179,7 @@ def memory():
     batch.qpos[:], batch.ctrl[:] = data.qpos, data.ctrl
     batch.step()
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(f"\nmemory: {1024 * used / 40_000:.0f} bytes per simulation of the pinch")
+    print(f"memory: {1024 * used / 40_000:.0f} bytes per simulation of the pinch\n")
 
 
 def many(count=10_000, seconds=1.0):
@@ -212,9 +212,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the table of models only")
     options = parser.parse_args()
+    if not options.quick:
+        memory()  # first: what is asked is the most that the process ever had
     table()
     if not options.quick:
-        memory()
         many()
 
 

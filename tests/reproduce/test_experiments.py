@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from markupsafe import escape
@@ -18,9 +19,12 @@ from stiction.reproduce import (
     baraff_timing,
     drumwright_grasp,
     drumwright_quadruped,
+    fackler_miranda,
     families,
+    frame_lcps,
     lloyd_peg,
     lloyd_single,
+    pivot_search,
     textbook,
     yamane_chains,
     yamane_squat,
@@ -44,7 +48,7 @@ def silent(share, text):
 
 
 TINY = {
-    "drumwright-grasp": lambda: drumwright_grasp.run_sized(1, 3, 30, (1, 2, 3), True, silent),
+    "drumwright-grasp": lambda: drumwright_grasp.run_sized(1, 2, 2, 30, (1, 2, 3), True, silent),
     "drumwright-quadruped": lambda: drumwright_quadruped.run_sized(0.05, True, silent),
     "lloyd-peg": lambda: lloyd_peg.run_sized((8, 12), (16,), 1, 1, True, silent),
     "lloyd-single": lambda: lloyd_single.single(1, 1, True, silent),
@@ -183,12 +187,46 @@ def test_the_textbook_lemke_reports_a_ray():
     assert not z.any()
 
 
-def test_regularization_rescues_the_textbook_lemke_on_redundant_contacts():
-    matrix, free = stewart_trinkle(families.grasp(2, mu=100.0), 4)
-    z, status, _ = textbook.regularized(matrix, free)
+def test_an_error_of_the_textbook_is_one_of_the_equations_and_not_of_signs():
+    matrix, free = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([-1.0, -0.5])
+    z, status, _ = textbook.lemke(matrix, free, 1.0)  # of ties this wide z0 leaves at once
+    assert status is Status.SOLVED
+    assert (matrix @ z + free).min() < -0.1
+
+
+def test_lemke_of_fackler_and_miranda_solves_redundant_contacts():
+    matrix, free = stewart_trinkle(families.grasp(2, mu=1.0), 4)
+    z, status, _ = fackler_miranda.Lemke()(matrix, free)
     assert len(free) == 216
     assert status is Status.SOLVED
     assert np.abs(np.minimum(z, matrix @ z + free)).max() < 1e-3
+
+
+def test_the_printed_search_finds_a_shortest_sequence_of_pivots():
+    problem = families.peg(8, np.random.default_rng(3)).problem()
+    matrix, free = contact_lcp(problem, 4, forces=True)
+    active = pivot_search.pressing(matrix, free, 4)
+    found = pivot_search.search_contacts(matrix, free, active, 4)
+    assert found.status is Status.SOLVED
+    assert np.abs(np.minimum(found.z, matrix @ found.z + free)).max() < 2 * pivot_search.EPSILON
+    assert 0 < found.pivots <= found.computed
+    assert found.pivots <= textbook.lemke(matrix, free, 1e-10)[2]
+
+
+def test_contacts_inside_of_the_area_of_a_foot_are_left_out():
+    rows = "".join(
+        f"<geom type='sphere' size='.01' pos='{x} {y} 0'/>" for x in (0, 0.1, 0.2) for y in (0, 0.1)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 .0099'><freejoint/>"
+        f"{rows}</body></worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    kept = frame_lcps.corners(model, data)
+    assert data.ncon == 6
+    np.testing.assert_allclose(sorted(set(data.contact.pos[kept, 0].round(6))), [0.0, 0.2])
+    assert len(kept) == 4
 
 
 def test_the_assembled_lcp_is_that_of_the_contact_model():

@@ -16,11 +16,13 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction import lcp, scenes
+from stiction import scenes
 from stiction.contact import ContactModel, ContactProblem, ContactSolution, Coulomb
 from stiction.errors import StictionError
 from stiction.record.comparison import tuned
 from stiction.reproduce import textbook
+from stiction.reproduce.frame_lcps import FACETS, Method, corners
+from stiction.reproduce.pivot_search import pressing, rows_of
 from stiction.reproduce.problems import HighGain, Recorder, contact_lcp
 from stiction.reproduce.result import COMPILING, Progress, clock
 from stiction.simulate import Simulator
@@ -28,11 +30,10 @@ from stiction.status import Status
 
 Array = NDArray[np.float64]
 Motion = Callable[[float], Array]
-Method = Callable[[Array, Array, int], tuple[Status, int]]
-"""Status and pivots for M, q and the number of contacts."""
-
-FACETS = 8
 STEP = 1e-3  # s
+
+LIBRARY_SEARCH = "stiction.lcp, search"
+"""Among the methods of a study."""
 
 
 @dataclass
@@ -41,6 +42,10 @@ class Tally:
 
     outcomes: Counter[Status] = field(default_factory=Counter)
     pivots: int = 0
+    computed: int = 0
+    """Pivots, with those of a search that led nowhere."""
+    improper: int = 0
+    """Of the successes those with a force or a velocity below -e_max."""
     seconds: float = 0.0
 
     @property
@@ -81,43 +86,6 @@ class Run:
     """Why the simulation ended early, or nothing."""
 
 
-def plain_method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
-    """Lemke's method by the textbook."""
-    return textbook.lemke(matrix, free)[1:]
-
-
-def lexicographic_method(delta: float) -> Method:
-    """The lexicographic one with a threshold."""
-
-    def method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
-        return textbook.lemke(matrix, free, delta)[1:]
-
-    return method
-
-
-def library_method(name: str) -> Method:
-    """A method of `stiction.lcp`, with all that it adds to the textbook."""
-
-    def method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
-        result = lcp.solve(matrix, free, name)
-        return result.status, result.pivots
-
-    return method
-
-
-def search_method(matrix: Array, free: Array, contacts: int) -> tuple[Status, int]:
-    """The pivot search from the contacts that press without friction (their IV-C)."""
-    normals = lcp.solve(matrix[:contacts, :contacts], free[:contacts])
-    start = np.zeros(len(free), np.bool_)
-    start[:contacts] = normals.active
-    result = lcp.solve(matrix, free, "search", start=start)
-    pivots = result.pivots
-    if result.status is not Status.SOLVED:
-        result = lcp.solve(matrix, free, "search")
-        pivots += result.pivots
-    return result.status, pivots
-
-
 def simulate(
     scene: str,
     motion: Motion,
@@ -143,11 +111,12 @@ def simulate(
         if problem.nc:
             own.outcomes[solution.status] += 1
             own.pivots += solution.pivots
+            own.computed += solution.pivots
             own.seconds += seconds if seconds < COMPILING else 0.0
             contacts += problem.nc
             active += int(solution.active.sum())
             if (own.frames - 1) % every == 0:
-                _compare(problem, methods, tallies)
+                _compare(problem, corners(model, data), methods, tallies)
         elsewhere += clock() - began
 
     simulator = Simulator(model, HighGain(Recorder(contact, watch), data, motion))
@@ -190,19 +159,26 @@ def simulate(
 
 
 def _compare(
-    problem: ContactProblem, methods: dict[str, Method], tallies: dict[str, Tally]
+    problem: ContactProblem,
+    kept: NDArray[np.intp],
+    methods: dict[str, Method],
+    tallies: dict[str, Tally],
 ) -> None:
     if not methods:
         return
     matrix, free = contact_lcp(problem, FACETS, forces=True)
+    rows = rows_of(kept, problem.nc, FACETS)
+    matrix, free = matrix[np.ix_(rows, rows)], free[rows]
+    active = pressing(matrix, free, FACETS)
     for name, method in methods.items():
-        began = clock()
-        status, pivots = method(matrix, free, problem.nc)
         tally = tallies[name]
-        took = clock() - began
-        tally.seconds += took if took < COMPILING else 0.0
-        tally.outcomes[status] += 1
-        tally.pivots += pivots
+        found = method(matrix, free, active)
+        tally.seconds += found.seconds if found.seconds < COMPILING else 0.0
+        tally.outcomes[found.status] += 1
+        tally.pivots += found.pivots
+        tally.computed += found.computed
+        least = min(found.z.min(initial=0.0), (matrix @ found.z + free).min(initial=0.0))
+        tally.improper += found.status is Status.SOLVED and bool(least < -textbook.E_MAX)
 
 
 @dataclass
@@ -265,7 +241,7 @@ class Study:
     @property
     def counts(self) -> dict[str, int]:
         """Frames, and what our solvers solved and failed at."""
-        tallies = (*self.ours.values(), self.by_search.tallies["search"])
+        tallies = (*self.ours.values(), self.by_search.tallies[LIBRARY_SEARCH])
         failures = sum(tally.frames - tally.success for tally in tallies)
         return {
             "solves": sum(tally.frames for tally in self.ours.values()),

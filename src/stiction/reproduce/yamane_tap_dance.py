@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import degrees
 
-from stiction.reproduce import humanoids
+from stiction.reproduce import frame_lcps, humanoids
 from stiction.reproduce.humanoids import Run, Tally
 from stiction.reproduce.result import (
     Cell,
@@ -23,12 +23,20 @@ FRAMES = 9670
 RAISED = 1250
 """Frame in which the right foot is up between two taps."""
 
-METHODS: dict[str, humanoids.Method] = {
-    "lexicographic, 1e-10": humanoids.lexicographic_method(1e-10),
-    "lexicographic, 1e-08": humanoids.lexicographic_method(1e-8),
-    "lexicographic, 1e-04": humanoids.lexicographic_method(1e-4),
-    "search": humanoids.search_method,
-    "stiction.lcp, lexicographic": humanoids.library_method("lexicographic"),
+LEMKE, SEARCH = "lexicographic, 1e-10", "search"
+ACTIVE = "lexicographic, 1e-10, active contacts"
+LIBRARY = "stiction.lcp, lexicographic"
+LIBRARY_ACTIVE = "stiction.lcp, lexicographic, active contacts"
+
+METHODS: dict[str, frame_lcps.Method] = {
+    LEMKE: frame_lcps.lexicographic_method(1e-10),
+    "lexicographic, 1e-08": frame_lcps.lexicographic_method(1e-8),
+    "lexicographic, 1e-04": frame_lcps.lexicographic_method(1e-4),
+    ACTIVE: frame_lcps.on_active(frame_lcps.lexicographic_method(1e-10)),
+    SEARCH: frame_lcps.paper_search,
+    humanoids.LIBRARY_SEARCH: frame_lcps.search_method,
+    LIBRARY: frame_lcps.library_method("lexicographic"),
+    LIBRARY_ACTIVE: frame_lcps.on_active(frame_lcps.library_method("lexicographic")),
 }
 
 
@@ -71,37 +79,41 @@ def run_sized(frames: int, every: int, quick: bool, progress: Progress) -> Resul
 
 
 def _table(by_search: Run, ours: dict[str, Tally]) -> Table:
-    his = {"lexicographic, 1e-10": ("9620 of 9656", "13, 7, 16"), "search": ("9670 of 9670", "0")}
+    his = {LEMKE: ("9620 of 9656", "13, 7, 16"), SEARCH: ("9670 of 9670", "0")}
     rows: list[tuple[Cell, ...]] = [
         (
             name,
             *his.get(name, (None, None)),
             f"{tally.success} of {tally.frames}",
             ", ".join(str(kind) for kind in tally.kinds) if any(tally.kinds) else "0",
+            tally.improper,
         )
         for name, tally in {**by_search.tallies, **ours}.items()
     ]
     return Table(
         "Frames solved; failures as no solution, cycle, error",
-        ("method", "his success", "his failures", "success", "failures"),
+        ("method", "his success", "his failures", "success", "failures", "improper"),
         tuple(rows),
-        "The first three are the textbook's method.",
+        "The first five are the paper's methods. Improper are successes with a force or a velocity "
+        "below -1e-3 [N, m/s], which his count does not look at.",
     )
 
 
 def _costs(by_search: Run, ours: dict[str, Tally]) -> Table:
-    his = {"lexicographic, 1e-10": (71102 / 9656, 0.375), "search": (34335 / 9670, 0.182)}
+    his = {LEMKE: (71102 / 9656, 0.375), SEARCH: (34335 / 9670, 0.182)}
     rows: list[tuple[Cell, ...]] = []
     for name, tally in {**by_search.tallies, **ours}.items():
         pivots, time = his.get(name, (None, None))
         frames = max(tally.frames, 1)
-        rows.append((name, pivots, tally.pivots / frames, time, 1e3 * tally.seconds / frames))
+        ours_here = (tally.pivots / frames, tally.computed / frames)
+        rows.append((name, pivots, *ours_here, time, 1e3 * tally.seconds / frames))
     return Table(
         "Pivots and time of a solve",
-        ("method", "his pivots", "pivots", "his time, ms", "time, ms"),
+        ("method", "his pivots", "pivots", "computed", "his time, ms", "time, ms"),
         tuple(rows),
-        "The textbook's method is numpy on a dense tableau: its time is not comparable with that "
-        "of compiled code, its pivots are.",
+        "Pivots are those of the sequence that led to the answer, computed are all that a search "
+        "looked at. The paper's methods are numpy on a dense tableau: their times are not "
+        "comparable with those of compiled code.",
     )
 
 
@@ -127,9 +139,18 @@ def _simulation(by_search: Run, exact: Run) -> Table:
 
 
 def _claims(run: Run) -> tuple[Claim, ...]:
-    lexicographic, search = run.tallies["lexicographic, 1e-10"], run.tallies["search"]
-    library = run.tallies["stiction.lcp, lexicographic"]
-    frames = max(search.frames, 1)
+    tallies = run.tallies
+    thresholds = [name for name in METHODS if name.startswith("lexi") and name != ACTIVE]
+    best = max((tallies[name] for name in thresholds), key=lambda tally: tally.success)
+    search, frames = tallies[SEARCH], max(tallies[SEARCH].frames, 1)
+
+    def pivots(name: str) -> float:
+        return tallies[name].pivots / frames
+
+    def milliseconds(name: str) -> float:
+        return 1e3 * tallies[name].seconds / frames
+
+    ours, alone = milliseconds(humanoids.LIBRARY_SEARCH), milliseconds(LIBRARY_ACTIVE)
     return (
         Claim(
             "the search solves every frame with impacts",
@@ -140,21 +161,22 @@ def _claims(run: Run) -> tuple[Claim, ...]:
         Claim(
             "lexicographic Lemke with its best threshold does not",
             "99.63 %",
-            f"{100 * lexicographic.success / frames:.2f} %",
-            verdict(lexicographic.success < lexicographic.frames),
+            f"{100 * best.success / frames:.2f} %",
+            verdict(best.success < best.frames),
         ),
         Claim(
             "the search needs fewer pivots than lexicographic Lemke",
             "3.6 against 7.4 per frame",
-            f"{search.pivots / frames:.0f} against {lexicographic.pivots / frames:.0f} per frame",
-            verdict(search.pivots < lexicographic.pivots),
+            f"{pivots(SEARCH):.1f} against {pivots(LEMKE):.1f} per frame, {pivots(ACTIVE):.1f} on "
+            f"active contacts; {search.computed / frames:.1f} computed",
+            verdict(pivots(SEARCH) < min(pivots(LEMKE), pivots(ACTIVE))),
         ),
         Claim(
             "it is faster",
             "0.18 against 0.38 ms",
-            f"{1e3 * search.seconds / frames:.2f} against {1e3 * library.seconds / frames:.2f} ms, "
-            "both compiled",
-            verdict(search.seconds < library.seconds),
+            f"{ours:.3f} against {milliseconds(LIBRARY):.3f} ms, {alone:.3f} on active contacts, "
+            "all compiled",
+            "in part" if alone <= ours < milliseconds(LIBRARY) else verdict(ours < alone),
         ),
     )
 
@@ -163,7 +185,8 @@ def _notes(by_search: Run, exact: Run) -> tuple[str, ...]:
     notes = [
         "The dance is ours, of 5 s for both sides; the paper's is recorded motion. As there, the "
         "robot turns about the vertical as it dances.",
-        "Each method gets every frame's problem of the simulation by the search; pivots of the "
-        "search are those after the frictionless problem, which tells it where to start.",
+        "Each method gets every frame's problem of the simulation by the search, with the corners "
+        "of the contact areas alone; pivots and times are those after the frictionless problem, "
+        "which tells a search where to start.",
     ]
     return (*notes, *humanoids.stop_notes(by_search, exact))
