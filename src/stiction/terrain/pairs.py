@@ -1,5 +1,5 @@
 """All contacts of one pair of geoms, as a step has them: MuJoCo's, with those that lie side by side
-or edge on face put in their places."""
+or edge on face put in their places, and those on height fields by the features that meet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stiction.bridge.narrow_phase import FOUND, collide_pair
 from stiction.bridge.narrow_phase import MOST as MOST_FOUND
 from stiction.kernels.compile import kernel
-from stiction.terrain import contacts, cylinders, edges
+from stiction.terrain import contacts, cylinders, edges, features, meetings
 
 Array = NDArray[np.float64]
 
@@ -42,11 +42,38 @@ def _lay_out(raw, out):
 
 
 @kernel
-def meet_pair(table, m, d, first, second, margin, raw, contact, found, out):
+def _meet_field(d, ground, first, second, margin, room, out):
+    """Contacts of a geom with a height field into out; how many."""
+    terrain, hulls, tolerance = ground
+    field = meetings.field_of(terrain, terrain.field[first])
+    count = meetings.survey_features(
+        d, field, terrain, hulls, first, second, margin, tolerance, room
+    )
+    place, turn = contacts.frame_of(d, first)
+    count = min(count, room.shape[0])
+    for k in range(count):
+        out[k, 0] = room[k, 0]
+        for c in range(3):
+            out[k, 1 + c] = place[c]
+            out[k, 4 + c] = 0.0
+            for a in range(3):
+                out[k, 1 + c] += turn[c, a] * room[k, 1 + a]
+                out[k, 4 + c] += turn[c, a] * room[k, 4 + a]
+        out[k, MEETING - 1] = 1.0
+    return count
+
+
+@kernel
+def meet_pair(table, m, d, ground, first, second, margin, raw, contact, found, room, out):
     """Contacts of two geoms into out (MOST, MEETING); how many.
 
-    table, raw: see `collide_pair`; contact: bytes of an mjContact to work in, found (MOST, WIDTH)
-    of `cylinders.py` likewise."""
+    table, raw: see `collide_pair`; ground: `Ground.features`; contact: bytes of an mjContact to
+    work in, found (MOST, WIDTH) of `cylinders.py` and room (MOST, WIDTH) of `features.py`
+    likewise."""
+    if ground is not None:
+        terrain = ground[0]
+        if terrain.field[first] >= 0 and terrain.shape[second] >= 0:
+            return _meet_field(d, ground, first, second, margin, room, out)
     count = collide_pair(table, m, d, first, second, margin, raw)
     if count == 0:
         return 0
@@ -73,11 +100,12 @@ def meet_pair(table, m, d, first, second, margin, raw, contact, found, out):
     return count
 
 
-def allocate() -> tuple[Array, NDArray[np.uint8], Array, Array]:
-    """(raw, contact, found, out) for `meet_pair`."""
+def allocate() -> tuple[Array, NDArray[np.uint8], Array, Array, Array]:
+    """(raw, contact, found, room, out) for `meet_pair`."""
     return (
         np.zeros((MOST_FOUND, FOUND)),
         np.zeros(contacts.SIZE, np.uint8),
         np.zeros((cylinders.MOST, cylinders.WIDTH)),
+        np.zeros((MOST_FOUND, features.WIDTH)),
         np.zeros((MOST_FOUND, MEETING)),
     )

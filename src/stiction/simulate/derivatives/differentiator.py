@@ -32,8 +32,12 @@ from stiction.simulate.derivatives.differences import (
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
 from stiction.simulate.derivatives.smooth import plain
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
-from stiction.simulate.derivatives.transition import Transition, differentiate_step
-from stiction.simulate.report import Report
+from stiction.simulate.derivatives.transition import (
+    Transition,
+    differentiate_step,
+    differentiate_step_on_ground,
+)
+from stiction.simulate.report import FRICTIONLESS
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
@@ -57,6 +61,11 @@ FASTER = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
 
 
+# As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
+_DONE, _ERROR = int(Stop.DONE), int(Stop.ERROR)
+_BLOCKS, _WATCHED, _ISLANDS = int(Count.BLOCKS), int(Count.WATCHED), int(Size.ISLANDS)
+
+
 class Differentiator:
     """Of one simulator: has a simulator of its own, with the same settings, to step copies with."""
 
@@ -67,7 +76,8 @@ class Differentiator:
         self._work = Workspace(self.model)
         self._known: Config | None = None
         self._memory: Transition | None = None
-        self._is_plain = False
+        self._is_plain, self._length = False, 0.0
+        self._size = mujoco.mj_stateSize(self.model, INTEGRATION)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -77,28 +87,29 @@ class Differentiator:
     def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
         the impulses that the step would begin with."""
-        physics = np.empty(mujoco.mj_stateSize(self.model, INTEGRATION))
+        physics = np.empty(self._size)
         mujoco.mj_getState(self.model, data, physics, INTEGRATION)
         self._put(physics)
         self._engine.begin_from(before)
-        report = self._sim.step(self._data)
-        taken = self._note(report)
+        report = self._engine.step(self._data, 1)
+        taken = self._note()
         self._put(physics)
         return StepDerivatives(self, physics, report, taken, self._transition(taken))
 
-    def _note(self, report: Report) -> Taken:
+    def _note(self) -> Taken:
         """What is kept of the step that was taken."""
         work, config = self._engine.work, self._engine.config
         step, graph = work.step, work.solver.graph
         if config.bounce < np.inf and step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
-        law = "frictionless" if report.frictionless else self._sim.contact.law
+        left_out = self._engine.answer.flag == FRICTIONLESS
+        law = "frictionless" if left_out else self._sim.contact.law
         if law not in LAWS:
             reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
             raise InvalidInput("contact", reason)
-        velocity, islands = step.v_plus.copy(), int(graph.size[Size.ISLANDS])
+        velocity, islands = step.v_plus.copy(), int(graph.size[_ISLANDS])
         return Taken(
-            step.record[: int(step.counts[Count.BLOCKS])].copy(),
+            step.record[: int(step.counts[_BLOCKS])].copy(),
             velocity,
             work.newton.v - velocity,
             graph.member[: int(graph.members[islands])].copy(),
@@ -112,9 +123,11 @@ class Differentiator:
         engine, m = self._engine, self.model
         if self._known is not engine.config:
             self._known, self._memory = engine.config, None
-            self._is_plain = plain(m) and not engine.ground.address and not m.flg_adhesion
-        counts = engine.work.step.counts
-        if not self._is_plain or counts[Count.WATCHED] or m.nv == 0:
+            self._is_plain, self._length = plain(m) and m.nv > 0, engine.own.size
+            self._kernel: Any = differentiate_step
+            if engine.ground.address:
+                self._kernel = differentiate_step_on_ground
+        if not self._is_plain or engine.work.step.counts[_WATCHED]:
             return None
         count = len(taken.record)
         if self._memory is None or self._memory.blocks < count:
@@ -122,13 +135,13 @@ class Differentiator:
         n = 2 * m.nv + m.na
         A, B = np.empty((n, n)), np.empty((n, m.nu))
         stop = engine.guard.call(
-            self._data, differentiate_step, engine.session_address, self._data._address,
+            self._data, self._kernel, engine.session_address, self._data._address,
             self._memory.address, TABLE, LAWS.index(taken.law), self._sim.contact.facets or 0,
-            engine.own.size, A, B,
+            self._length, A, B,
         )  # fmt: skip
-        if stop == Stop.ERROR:
+        if stop == _ERROR:
             engine.guard.recover(self._data)
-        return (A, B) if stop == Stop.DONE else None
+        return (A, B) if stop == _DONE else None
 
     def _put(self, physics: Array) -> None:
         mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)

@@ -41,6 +41,9 @@ from closed forms: rounding is small, and what lies face on face must not seem t
 FAR = 1e-5
 """The same where contacts are found by iterations, whose tolerance shows."""
 
+SAME = 1e-6
+"""Distance from where a contact was, over the size of what moves, up to which it is found again."""
+
 SPARE = 1.0 + 1e-3
 """Of the distance up to which contacts were looked for: how far they are looked for again."""
 
@@ -58,6 +61,7 @@ class Geometry(NamedTuple):
     raw: Array
     contact: NDArray[np.uint8]
     better: Array
+    room: Array
     out: Array
 
 
@@ -94,11 +98,11 @@ def _move_geom(d, geom, kept, centre, axis, amount):
 
 
 @kernel
-def _look_again(table, m, d, geoms, reach, begin, end, place, side, g: Geometry):
+def _look_again(table, m, d, ground, geoms, reach, begin, end, place, side, g: Geometry):
     """Finds the contacts of a pair again, each block's as the nearest one."""
     ends, found, out = g.ends, g.found, g.out
     count = meet_pair(
-        table, m, d, geoms[0], geoms[1], reach, g.raw, g.contact, g.better, out
+        table, m, d, ground, geoms[0], geoms[1], reach, g.raw, g.contact, g.better, g.room, out
     )  # fmt: skip
     for i in range(begin, end):
         best, which = np.inf, -1
@@ -149,7 +153,7 @@ def _refer_to_points(begin, end, which, centre, place, g: Geometry):
 
 
 @kernel
-def _move_one(table, m, d, which, begin, end, key, place, reach, far, size, g: Geometry):
+def _move_one(table, m, d, ground, which, begin, end, key, place, reach, far, size, g: Geometry):
     """Changes with one geom of a pair, its first or its second: it turns about its own centre, so
     that two alike, face on face, stay in balance."""
     geom, kept = key[begin, which], g.place
@@ -162,7 +166,7 @@ def _move_one(table, m, d, which, begin, end, key, place, reach, far, size, g: G
         eps = far if axis < 3 else far * size
         for side in range(2):
             _move_geom(d, geom, kept, centre, axis, eps - 2.0 * side * eps)
-            _look_again(table, m, d, key[begin], reach, begin, end, place, side, g)
+            _look_again(table, m, d, ground, key[begin], reach, begin, end, place, side, g)
         _subtract(begin, end, which, axis, eps, place, g)
     _move_geom(d, geom, kept, centre, 3, 0.0)
     _refer_to_points(begin, end, which, centre, place, g)
@@ -184,6 +188,18 @@ def _move_back(begin, end, g: Geometry):
                 ours[NORMAL + 3 * r + b, axis] += frame[r, a]
 
 
+@lean
+def _are_found(begin, end, place, near, g: Geometry):
+    """Whether the contacts just found are those of the blocks."""
+    for i in range(begin, end):
+        if g.found[0, i] == 0.0 or abs(g.ends[0, i, GAP] - place[i, Place.GAP]) > near:
+            return False
+        for c in range(3):
+            if abs(g.ends[0, i, POINT + c] - place[i, Place.X + c]) > near:
+                return False
+    return True
+
+
 @lean_leaf
 def _is_exact(first, second):
     """Whether contacts of these types of geoms have closed forms; the first is not the greater."""
@@ -193,9 +209,10 @@ def _is_exact(first, second):
 
 
 @kernel
-def differentiate_contacts(table, m, d, count, key, place, size, g: Geometry):
-    """Fills frames and changes of all blocks that are contacts of geoms. size: of what moves [m],
-    that moves are measured by."""
+def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geometry):
+    """Fills frames and changes of all blocks that are contacts of geoms; whether the contacts are
+    found where they are. ground: `terrain.Ground.features`; size: of what moves [m], that moves
+    are measured by."""
     contacts = pointer(d + _CONTACT)
     kinds = integers(pointer(m + _TYPE), pointer(m + _NGEOM))
     begin = 0
@@ -211,11 +228,15 @@ def differentiate_contacts(table, m, d, count, key, place, size, g: Geometry):
             for c in range(9):
                 g.frame[i, c // 3, c % 3] = frame[c]
         reach = SPARE * numbers(contacts + key[begin, Key.INDEX] * _CONTACT_SIZE + _REACH, 1)[0]
+        _look_again(table, m, d, ground, key[begin], reach, begin, end, place, 0, g)
+        if not _are_found(begin, end, place, SAME * size, g):
+            return False
         first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
         far = NEAR if _is_exact(first, second) else FAR
-        _move_one(table, m, d, 1, begin, end, key, place, reach, far, size, g)
+        _move_one(table, m, d, ground, 1, begin, end, key, place, reach, far, size, g)
         if first == BOX and second == BOX:
-            _move_one(table, m, d, 0, begin, end, key, place, reach, far, size, g)
+            _move_one(table, m, d, ground, 0, begin, end, key, place, reach, far, size, g)
         else:
             _move_back(begin, end, g)
         begin = end
+    return True

@@ -66,6 +66,7 @@ from stiction.simulate.time_stepping.config import Config, Stop, read_config
 from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.simulate.time_stepping.loop import Slot, slot
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
+from stiction.terrain.meetings import unpack_ground
 from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
@@ -250,8 +251,8 @@ def _clear(count, out: Slopes):
 
 
 @kernel
-def _find_slopes(m, d, table, length, config: Config, address, own):
-    """Fills `Slopes`; see the head of `differences.py` for what it holds."""
+def _find_slopes(m, d, ground, table, length, address, own):
+    """Fills `Slopes`, see the head of `differences.py` for what it holds; whether it could."""
     tree, ahead, apart, springs, spin, geometry, meeting, out, _, _, w = unpack_transition(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
@@ -277,15 +278,17 @@ def _find_slopes(m, d, table, length, config: Config, address, own):
         differentiate_forces(d, tree, apart, -1.0, out.push_w, out.push_w, False)
         spread_velocity(d, tree, w.correction, apart)
     if count == 0:
-        return
+        return True
     spread_velocity(d, tree, step.v_plus, ahead)
-    differentiate_contacts(
-        table, m, d, count, step.key, step.place, length, geometry
-    )  # fmt: skip
+    if not differentiate_contacts(
+        table, m, d, ground, count, step.key, step.place, length, geometry
+    ):
+        return False
     differentiate_rows(
         m, d, tree, b, count, step.key, step.place, w.f, w.pushed, geometry, ahead, apart,
         corrected, meeting, out,
     )  # fmt: skip
+    return True
 
 
 @lean
@@ -476,6 +479,24 @@ def _read_step(m, d, config: Config, law, facets, address, own):
 
 
 @kernel
+def _differentiate(session, d, ground, own, table, law, facets, length, A, B):
+    m, address = slot(session, Slot.MODEL), slot(session, Slot.WORK)
+    config = read_config(slot(session, Slot.CONFIG))
+    _, _, _, _, _, _, _, out, h, s, w = unpack_transition(own)
+    b, _, _, _ = unpack_problem(address)
+    _, step = unpack_step(address)
+    dt = number(m + _TIMESTEP)
+    lifted = _read_step(m, d, config, law, facets, address, own)
+    if lifted < 0 or not _find_slopes(m, d, ground, table, length, address, own):
+        return np.int64(Stop.UNSOLVED)
+    solved = _solve_velocity(dt, b, out, h, s, w)
+    if not (solved and _solve_correction(dt, lifted, b, out, step, h, s, w)):
+        return np.int64(Stop.UNSOLVED)
+    _write(dt, step, out, w, A, B)
+    return np.int64(Stop.DONE)
+
+
+@kernel
 def differentiate_step(session, d, own, table, law, facets, length, A, B):
     """Fills A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the step that the session has taken
     with the data at d, whose state is as it was before; why it stopped, UNSOLVED where another way
@@ -483,18 +504,18 @@ def differentiate_step(session, d, own, table, law, facets, length, A, B):
     `LAWS`; length: the size of what moves [m]."""
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
-    m, address = slot(session, Slot.MODEL), slot(session, Slot.WORK)
-    config = read_config(slot(session, Slot.CONFIG))
-    _, _, _, _, _, _, _, out, h, s, w = unpack_transition(own)
-    b, _, _, _ = unpack_problem(address)
-    _, step = unpack_step(address)
-    dt, stop = number(m + _TIMESTEP), np.int64(Stop.UNSOLVED)
-    lifted = _read_step(m, d, config, law, facets, address, own)
-    if lifted >= 0:
-        _find_slopes(m, d, table, length, config, address, own)
-        solved = _solve_velocity(dt, b, out, h, s, w)
-        if solved and _solve_correction(dt, lifted, b, out, step, h, s, w):
-            _write(dt, step, out, w, A, B)
-            stop = np.int64(Stop.DONE)
+    stop = _differentiate(session, d, None, own, table, law, facets, length, A, B)
+    leave(slot(session, Slot.FRAME))
+    return stop
+
+
+@kernel
+def differentiate_step_on_ground(session, d, own, table, law, facets, length, A, B):
+    """The same where there is a height field."""
+    if caught(slot(session, Slot.FRAME), d) != 0:
+        return np.int64(Stop.ERROR)
+    terrain, hulls, level = unpack_ground(slot(session, Slot.GROUND))
+    ground = (terrain, hulls, level.tolerance[0])
+    stop = _differentiate(session, d, ground, own, table, law, facets, length, A, B)
     leave(slot(session, Slot.FRAME))
     return stop

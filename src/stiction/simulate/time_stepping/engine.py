@@ -63,6 +63,7 @@ GROWTH = 8
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
 _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
+_SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 _GATHERED = np.array([Count.ITERATIONS, Count.ATTEMPTS, Count.BLOCKS])
 
 
@@ -93,6 +94,8 @@ class TimeEngine:
         self._chunk, self._elapsed = 1, 0.0
         self._rungs: Counter[str] = Counter()
         self._last: weakref.ref[Report] | None = None
+        self.answer = COMPILED
+        """What answered the last step that was reported."""
         prepare()
         self.session = np.zeros(len(Slot), np.int64)
         """Addresses that compiled steps are taken with (`Slot`)."""
@@ -281,6 +284,7 @@ class TimeEngine:
         )
 
     def _report(self, data: mujoco.MjData, answer: Answer, elapsed: float) -> Report:
+        self.answer = answer
         report = Report(self.own.source, data.time, self._gather, answer, elapsed)
         self._last = weakref.ref(report)
         return report
@@ -370,7 +374,7 @@ class TimeEngine:
     def overwritten(self) -> None:
         """Notes that what the last step left in the data may stand there no more."""
         counts = self.work.step.counts
-        counts[Count.SEEN] = min(2 * counts[Count.SEEN], Seen.INPUTS)
+        counts[_SEEN] = min(2 * int(counts[_SEEN]), _INPUTS)
 
     def forget(self) -> None:
         """Drops the last step's impulses, so that the next step starts from none."""
