@@ -105,7 +105,7 @@ def measure(name, repeat):
 
     def slopes():
         found = sim.derivatives(data)
-        return np.concatenate([found.A, found.B], axis=1)
+        return found.A, found.B
 
     A = np.zeros((2 * model.nv + model.na,) * 2)
     B = np.zeros((len(A), model.nu))
@@ -118,7 +118,9 @@ def measure(name, repeat):
         least(lambda: mujoco.mjd_transitionFD(model, data, 1e-6, True, A, B, None, None), repeat),
     ]
     want = differences()
-    return times, np.abs(slopes() - want).max() / max(1.0, np.abs(want).max())
+    return times, np.abs(np.concatenate(slopes(), axis=1) - want).max() / max(
+        1.0, np.abs(want).max()
+    )
 
 
 def main():
@@ -126,13 +128,15 @@ def main():
     parser.add_argument("--scene", nargs="+", default=SCENES)
     parser.add_argument("--repeat", type=int, default=20)
     arguments = parser.parse_args()
-    print(f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}  J/step  error")
+    print(
+        f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}  J/step  MuJoCo/J  error"
+    )
     for name in arguments.scene:
         (step, slopes, ours, theirs), error = measure(name, arguments.repeat)
         nv = stiction.scenes.load(name).model.nv
         print(
             f"{name:12} {nv:4} {step:8.0f} {slopes:8.0f} {ours:9.0f} {theirs:9.0f}"
-            f"  {slopes / step:6.1f}  {error:.0e}"
+            f"  {slopes / step:6.1f}  {theirs / slopes:8.1f}  {error:.0e}"
         )
 
 

@@ -31,7 +31,7 @@ from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.contact.problem.scales import block_speed, friction_weight, row_speed
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.dense import rows_dot
-from stiction.kernels.linear import divide, factorize, solve, undivide
+from stiction.kernels.linear import divide, factorize, undivide
 from stiction.kernels.packing import packed
 from stiction.tolerances import RESIDUAL
 
@@ -363,10 +363,20 @@ def factor_inertia(s: Solved):
     if factorize(s.inertia, s.upper, s.last, 0.0) >= 0:
         return False
     for k in range(nv):
-        for j in range(nv):
+        for j in range(k, nv):
             out[k, j] = 0.0
         out[k, k] = 1.0
-        solve(s.upper, s.last, out[k])
+        for j in range(k, nv):
+            if out[k, j] != 0.0:
+                value = out[k, j] / s.upper[j, j]
+                out[k, j] = value
+                for c in range(j + 1, s.last[j] + 1):
+                    out[k, c] -= value * s.upper[j, c]
+        for j in range(nv - 1, k - 1, -1):  # the rest by symmetry
+            total = out[k, j]
+            for c in range(j + 1, s.last[j] + 1):
+                total -= s.upper[j, c] * out[k, c]
+            out[k, j] = out[j, k] = total / s.upper[j, j]
     return True
 
 
@@ -430,3 +440,21 @@ def solve_held(m, held, along, sloped, s: Solved):
                 total -= s.by_speed[j, p] * s.length[s.taken[p]] * s.share[q, p]
             s.by_speed[j, q] = total / s.share[q, q] / s.length[s.taken[q]]
     return k
+
+
+@lean
+def multiply(a, n, b, columns, out):
+    """out[:, :columns] := a[:, :n] b[:n, :columns]; four rows of b at a time, so that a row of
+    `out` is read and written a quarter as often."""
+    whole = n - n % 4
+    for i in range(a.shape[0]):
+        for c in range(columns):
+            out[i, c] = 0.0
+        for j in range(0, whole, 4):
+            w, x, y, z = a[i, j], a[i, j + 1], a[i, j + 2], a[i, j + 3]
+            for c in range(columns):
+                out[i, c] += (w * b[j, c] + x * b[j + 1, c]) + (y * b[j + 2, c] + z * b[j + 3, c])
+        for j in range(whole, n):
+            w = a[i, j]
+            for c in range(columns):
+                out[i, c] += w * b[j, c]

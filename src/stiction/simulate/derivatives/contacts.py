@@ -70,7 +70,9 @@ class Meeting(NamedTuple):
     dofs: Indices  # (nv,) those of them, descending on each side
     motion: Array  # (nv, 6) S about the contact
     wrench: Array  # (2, nv, 6) change of (T, F), and of that of the correction
+    rate: Array  # (2, nv, 6) change of the relative velocity, at v+ and at the correction
     axes: Array  # (3, 3) change of the axes
+    three: Array  # (2, 3) of a contact
     six: Array  # (10, 6)
 
 
@@ -78,7 +80,8 @@ def allocate_meeting(nv: int) -> Meeting:
     """Room for a model."""
     none = np.zeros(nv, np.int64)
     return Meeting(
-        none, none.copy(), np.zeros((nv, 6)), np.zeros((2, nv, 6)), np.zeros((3, 3)),
+        none, none.copy(), np.zeros((nv, 6)), np.zeros((2, nv, 6)), np.zeros((2, nv, 6)),
+        np.zeros((3, 3)), np.zeros((2, 3)),
         np.zeros((10, 6)),
     )  # fmt: skip
 
@@ -173,12 +176,12 @@ def _turn_tangent(axes, follows, change):
 
 
 @lean_leaf
-def _cross_with(x, force, row, out, k):
-    """out[k], the torque of it := x (3,) times the force of force[row]."""
+def _add_cross(x, force, row, out, k):
+    """out[k], the torque of it += x (3,) times the force of force[row]."""
     u, v, w = force[row, 3], force[row, 4], force[row, 5]
-    out[k, 0] = x[1] * w - x[2] * v
-    out[k, 1] = x[2] * u - x[0] * w
-    out[k, 2] = x[0] * v - x[1] * u
+    out[k, 0] += x[1] * w - x[2] * v
+    out[k, 1] += x[2] * u - x[0] * w
+    out[k, 2] += x[0] * v - x[1] * u
 
 
 @lean
@@ -195,18 +198,27 @@ def _move_contact(g: Geometry, i, motion, k, side, change, point):
 
 
 @lean_leaf
-def _speed_change(axes, change, six, at, point, r, second, roll):
-    """Change of the speed of row r. six[at]: the relative velocity, six[5]: its own change; second,
-    roll: what rows 2 and 5 are scaled by."""
-    n, shift, total = (r, 3, 0.0) if r < 3 else (r - 3, 0, 0.0)
-    for c in range(3):
-        total += change[n, c] * six[at, shift + c] + axes[n, c] * six[5, shift + c]
-    if r < 3:
-        x, y, z = six[at, 0], six[at, 1], six[at, 2]
-        total += axes[n, 0] * (y * point[2] - z * point[1])
-        total += axes[n, 1] * (z * point[0] - x * point[2])
-        total += axes[n, 2] * (x * point[1] - y * point[0])
-    return total * (second if r == 2 else roll if r == 5 else 1.0)
+def _speed_change(axes, change, rate, at, by, k, moved, away, n, turns):
+    """Change of the speed along axis n, or of the turn about it if `turns`. rate[at]: the relative
+    velocity, by[k]: its own change, both about the group's point; moved (3,): the contact's change,
+    away (3,): where it is from that point."""
+    x, y, z = rate[at, 0], rate[at, 1], rate[at, 2]
+    a, b, c = by[k, 0], by[k, 1], by[k, 2]
+    if turns:
+        return (
+            change[n, 0] * x + change[n, 1] * y + change[n, 2] * z
+            + axes[n, 0] * a + axes[n, 1] * b + axes[n, 2] * c
+        )  # fmt: skip
+    u = rate[at, 3] + y * away[2] - z * away[1]
+    v = rate[at, 4] + z * away[0] - x * away[2]
+    w = rate[at, 5] + x * away[1] - y * away[0]
+    p = by[k, 3] + b * away[2] - c * away[1] + y * moved[2] - z * moved[1]
+    q = by[k, 4] + c * away[0] - a * away[2] + z * moved[0] - x * moved[2]
+    r = by[k, 5] + a * away[1] - b * away[0] + x * moved[1] - y * moved[0]
+    return (
+        change[n, 0] * u + change[n, 1] * v + change[n, 2] * w
+        + axes[n, 0] * p + axes[n, 1] * q + axes[n, 2] * r
+    )  # fmt: skip
 
 
 @kernel
@@ -227,66 +239,117 @@ def _relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six,
 
 
 @kernel
-def _change_velocity(d, tree: Tree, body, k, side, point, motion: Motion, meeting: Meeting, to):
-    """meeting.six[to] := the relative velocity's change with degree of freedom k, of that body."""
+def _change_velocities(d, tree: Tree, first, second, count, point, motion: Motion, meeting, out):
+    """out[k] (6,) := the relative velocity's change with each degree of freedom k of a meeting."""
     six = meeting.six
     com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
-    at = 3 * tree.root[body]
-    for c in range(6):
-        six[6, c] = motion.velocity[body, c] - motion.start[k, c]
-        six[to, c] = 0.0
-    _about(six, 6, point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2], six, 7)
-    cross_motion(meeting.motion, k, six, 7, 1.0 * side, six, to)
-
-
-@kernel
-def _differentiate_contact(
-    d, tree: Tree, b: Blocks, i, first, second, place, f, pushed, g: Geometry,
-    ahead: Motion, apart: Motion, corrected, meeting: Meeting, out: Slopes,
-):  # fmt: skip
-    """One contact, of the given bodies; corrected: whether there is a correction of overlap."""
-    point, axes, six = place[i, Place.X : Place.X + 3], g.frame[i], meeting.six
-    rows = b.head[i, Head.ROWS]
-    count = _find_sides(d, tree, first, second, point, meeting)
-    second_scale, roll = place[i, Place.RATIO], place[i, Place.ROLL_RATIO]
-    for c in range(6):  # row 1: the wrench, row 2: that of the correction
-        six[1, c] = six[2, c] = 0.0
-    for r in range(rows):
-        scale = second_scale if r == 2 else roll if r == 5 else 1.0
-        n, at = (r, 3) if r < 3 else (r - 3, 0)
-        for c in range(3):
-            six[1, at + c] += scale * f[i, r] * axes[n, c]
-    for c in range(3):
-        six[2, 3 + c] = pushed[i] * axes[0, c]
-    _relative_velocity(d, tree, first, second, point, ahead, six, 3, 7)
-    if corrected:
-        _relative_velocity(d, tree, first, second, point, apart, six, 4, 7)
-    moved = six[0, 3:6]
     for e in range(count):
         k = meeting.dofs[e]
         side = meeting.side[k]
         body = second if side > 0 else first
-        out.gap[i, k] = _move_contact(g, i, meeting.motion, k, side, meeting.axes, moved)
-        change, dw = meeting.axes, meeting.wrench
-        for which in range(2):
-            _cross_with(moved, six, 1 + which, dw[which], k)
-        for c in range(3):
-            dw[0, k, 3 + c] = 0.0
-            dw[1, k, 3 + c] = pushed[i] * change[0, c]
-        for r in range(rows):
-            scale = second_scale if r == 2 else roll if r == 5 else 1.0
-            n, at = (r, 3) if r < 3 else (r - 3, 0)
+        at = 3 * tree.root[body]
+        for c in range(6):
+            six[6, c] = motion.velocity[body, c] - motion.start[k, c]
+            out[k, c] = 0.0
+        _about(six, 6, point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2], six, 7)
+        cross_motion(meeting.motion, k, six, 7, 1.0 * side, out, k)
+
+
+@lean
+def _add_wrench(axes, f, i, rows, second, roll, away, six, to):
+    """six[to] += torque and force of the impulses f[i] along axes (3, 3), about the point that the
+    contact is `away` (3,) from."""
+    for r in range(rows):
+        scale = f[i, r] * (second if r == 2 else roll if r == 5 else 1.0)
+        if r < 3:
+            x, y, z = scale * axes[r, 0], scale * axes[r, 1], scale * axes[r, 2]
+            six[to, 0] += away[1] * z - away[2] * y
+            six[to, 1] += away[2] * x - away[0] * z
+            six[to, 2] += away[0] * y - away[1] * x
+            six[to, 3] += x
+            six[to, 4] += y
+            six[to, 5] += z
+        else:
             for c in range(3):
-                dw[0, k, at + c] += scale * f[i, r] * change[n, c]
-        _change_velocity(d, tree, body, k, side, point, ahead, meeting, 5)
-        speeds = out.speed[i]
+                six[to, c] += scale * axes[r - 3, c]
+
+
+@lean
+def _differentiate_contact(
+    b: Blocks, i, begin, count, place, f, pushed, g: Geometry, corrected, meeting: Meeting,
+    out: Slopes,
+):  # fmt: skip
+    """One contact of a group that began with another, whose point all is about: its rows' and its
+    gap's changes into `out`, its wrenches' into the meeting."""
+    axes, six, away, moved = g.frame[i], meeting.six, meeting.three[0], meeting.three[1]
+    rows, second, roll = b.head[i, Head.ROWS], place[i, Place.RATIO], place[i, Place.ROLL_RATIO]
+    wrench, change, speeds = meeting.wrench, meeting.axes, out.speed[i]
+    for c in range(3):
+        away[c] = place[i, Place.X + c] - place[begin, Place.X + c]
+        six[0, c], six[0, 3 + c] = 0.0, 0.0
+        six[8, c], six[8, 3 + c] = 0.0, pushed[i] * axes[0, c]
+    _add_wrench(axes, f, i, rows, second, roll, away, six, 0)
+    for c in range(6):  # of the group
+        six[1, c] += six[0, c]
+    six[2, 3] += six[8, 3]
+    six[2, 4] += six[8, 4]
+    six[2, 5] += six[8, 5]
+    six[2, 0] += away[1] * six[8, 5] - away[2] * six[8, 4]
+    six[2, 1] += away[2] * six[8, 3] - away[0] * six[8, 5]
+    six[2, 2] += away[0] * six[8, 4] - away[1] * six[8, 3]
+    for e in range(count):
+        k = meeting.dofs[e]
+        gap = _move_contact(g, i, meeting.motion, k, meeting.side[k], change, moved)
+        out.gap[i, k] = gap
+        own = wrench[0]
+        _add_wrench(change, f, i, rows, second, roll, away, own, k)
+        _add_cross(moved, six, 0, own, k)
         for r in range(rows):
-            speeds[r, k] = _speed_change(axes, change, six, 3, moved, r, second_scale, roll)
+            n, turns = (r, False) if r < 3 else (r - 3, True)
+            found = _speed_change(
+                axes, change, six, 3, meeting.rate[0], k, moved, away, n, turns
+            )  # fmt: skip
+            speeds[r, k] = found * (second if r == 2 else roll if r == 5 else 1.0)
         if corrected:
-            _change_velocity(d, tree, body, k, side, point, apart, meeting, 5)
-            out.speed_w[i, k] = _speed_change(axes, change, six, 4, moved, 0, 1.0, 1.0)
+            x = pushed[i]
+            own = wrench[1]
+            u, v, w = x * change[0, 0], x * change[0, 1], x * change[0, 2]
+            own[k, 0] += away[1] * w - away[2] * v
+            own[k, 1] += away[2] * u - away[0] * w
+            own[k, 2] += away[0] * v - away[1] * u
+            own[k, 3] += u
+            own[k, 4] += v
+            own[k, 5] += w
+            _add_cross(moved, six, 8, own, k)
+            out.speed_w[i, k] = _speed_change(
+                axes, change, six, 4, meeting.rate[1], k, moved, away, 0, False
+            )  # fmt: skip
+
+
+@kernel
+def _differentiate_group(
+    d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, g: Geometry,
+    ahead: Motion, apart: Motion, corrected, meeting: Meeting, out: Slopes,
+):  # fmt: skip
+    """The contacts from `begin` to `end` of one pair of geoms, of the given bodies; corrected:
+    whether there is a correction of overlap."""
+    point, six = place[begin, Place.X : Place.X + 3], meeting.six
+    count = _find_sides(d, tree, first, second, point, meeting)
+    _relative_velocity(d, tree, first, second, point, ahead, six, 3, 7)
+    _change_velocities(d, tree, first, second, count, point, ahead, meeting, meeting.rate[0])
+    if corrected:
+        _relative_velocity(d, tree, first, second, point, apart, six, 4, 7)
+        _change_velocities(d, tree, first, second, count, point, apart, meeting, meeting.rate[1])
+    for c in range(6):  # row 1: the wrench, row 2: that of the correction
+        six[1, c] = six[2, c] = 0.0
+        for e in range(count):
+            meeting.wrench[0, meeting.dofs[e], c] = meeting.wrench[1, meeting.dofs[e], c] = 0.0
+    for i in range(begin, end):
+        _differentiate_contact(
+            b, i, begin, count, place, f, pushed, g, corrected, meeting, out
+        )  # fmt: skip
     _add_momentum(tree, count, six, 1, 0, meeting, out.push_q)
-    if corrected and pushed[i] != 0.0:
+    if corrected:
         _add_momentum(tree, count, six, 2, 1, meeting, out.push_w)
     _forget_sides(tree, first, second, meeting)
 
@@ -302,16 +365,21 @@ def differentiate_rows(
 
     Limits and dry friction have rows of constant numbers, and a limit's gap changes as its row."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
-    for i in range(count):
+    begin = 0
+    while begin < count:
+        i, end = begin, begin + 1
         if key[i, Key.INDEX] >= 0:
-            _differentiate_contact(
-                d, tree, b, i, body[key[i, 0]], body[key[i, 1]], place, f, pushed, g, ahead,
-                apart, corrected, meeting, out,
+            while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
+                end += 1
+            _differentiate_group(
+                d, tree, b, begin, end, body[key[i, 0]], body[key[i, 1]], place, f, pushed, g,
+                ahead, apart, corrected, meeting, out,
             )  # fmt: skip
         elif b.head[i, Head.KIND] == Kind.CONTACT:
             c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
             for c in range(b.head[i, Head.WIDTH]):
                 out.gap[i, b.column[c0 + c]] = b.value[a0 + c]
+        begin = end
 
 
 @kernel

@@ -30,10 +30,10 @@ from stiction.simulate.derivatives.differences import (
     subtract,
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
+from stiction.simulate.derivatives.memory import Transition
 from stiction.simulate.derivatives.smooth import plain
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
 from stiction.simulate.derivatives.transition import (
-    Transition,
     differentiate_step,
     differentiate_step_on_ground,
 )

@@ -54,7 +54,7 @@ class Geometry(NamedTuple):
 
     frame: Array  # (n, 3, 3) normal and tangents
     follows: Array  # (n,) 1 where tangents follow from the normal, 0 where from the geoms
-    change: Array  # (n, 2, CHANGES, 6) for turns and moves of either geom about the contact
+    change: Array  # (n, 2, CHANGES, 6) for turns and moves of either geom, about the pair's first
     ends: Array  # (2, n, CHANGES) at both ends of a move
     found: Array  # (2, n) whether a contact was there
     place: Array  # (12,) of a geom
@@ -138,12 +138,12 @@ def _subtract(begin, end, which, axis, eps, place, g: Geometry):
 
 
 @lean
-def _refer_to_points(begin, end, which, centre, place, g: Geometry):
-    """Turns about `centre` become turns about each contact's own point."""
+def _refer_to_point(begin, end, which, centre, place, g: Geometry):
+    """Turns about `centre` become turns about the point of the pair's first contact."""
+    x = centre[0] - place[begin, Place.X]
+    y = centre[1] - place[begin, Place.X + 1]
+    z = centre[2] - place[begin, Place.X + 2]
     for i in range(begin, end):
-        x = centre[0] - place[i, Place.X]
-        y = centre[1] - place[i, Place.X + 1]
-        z = centre[2] - place[i, Place.X + 2]
         change = g.change[i, which]
         for c in range(CHANGES):
             u, v, w = change[c, 3], change[c, 4], change[c, 5]
@@ -169,11 +169,11 @@ def _move_one(table, m, d, ground, which, begin, end, key, place, reach, far, si
             _look_again(table, m, d, ground, key[begin], reach, begin, end, place, side, g)
         _subtract(begin, end, which, axis, eps, place, g)
     _move_geom(d, geom, kept, centre, 3, 0.0)
-    _refer_to_points(begin, end, which, centre, place, g)
+    _refer_to_point(begin, end, which, centre, place, g)
 
 
 @lean
-def _move_back(begin, end, g: Geometry):
+def _move_back(begin, end, place, g: Geometry):
     """Changes with the first geom, from those with the second."""
     for i in range(begin, end):
         ours, theirs, frame = g.change[i, 0], g.change[i, 1], g.frame[i]
@@ -182,7 +182,10 @@ def _move_back(begin, end, g: Geometry):
                 ours[c, axis] = -theirs[c, axis]
         for axis in range(3):
             a, b = (axis + 1) % 3, (axis + 2) % 3
+            away = place[i, Place.X + axis] - place[begin, Place.X + axis]
             ours[POINT + axis, 3 + axis] += 1.0
+            ours[POINT + a, b] += away
+            ours[POINT + b, a] -= away
             for r in range(2):
                 ours[NORMAL + 3 * r + a, axis] -= frame[r, b]
                 ours[NORMAL + 3 * r + b, axis] += frame[r, a]
@@ -237,6 +240,6 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
         if first == BOX and second == BOX:
             _move_one(table, m, d, ground, 0, begin, end, key, place, reach, far, size, g)
         else:
-            _move_back(begin, end, g)
+            _move_back(begin, end, place, g)
         begin = end
     return True

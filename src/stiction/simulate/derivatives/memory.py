@@ -1,0 +1,101 @@
+"""The memory that derivatives of steps are worked out in, handed to kernels by address."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.contact.derivatives.held_rows import allocate_held, allocate_solved
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import ROWS
+from stiction.kernels.packing import pack, packed, unpacker
+from stiction.simulate.derivatives.bodies import allocate_motion, read_tree
+from stiction.simulate.derivatives.contacts import Slopes, allocate_meeting
+from stiction.simulate.derivatives.geometry import allocate_geometry
+from stiction.simulate.derivatives.manifold import quaternion_dofs
+from stiction.simulate.derivatives.smooth import read_springs
+from stiction.simulate.derivatives.spinning import allocate_spin
+
+Indices = NDArray[np.int64]
+
+
+@packed
+class Working(NamedTuple):
+    """What is read of a step, and worked out; n blocks, m rows, c columns."""
+
+    f: Array  # (n, ROWS) impulses
+    u: Array  # (n, ROWS) speeds less bounds
+    pushed: Array  # (n,) impulses of the correction
+    pressed: Indices  # (n,) 1 where a contact holds its normal
+    source: Indices  # (n,) the block whose gap a bound is, or -1
+    share: Array  # (n,) of the gap that the correction takes back
+    deepest: Indices  # (n,) the block that this share depends on, or -1
+    lifted: Indices  # (n,) blocks that the correction holds
+    normal: Array  # (n, nv) their rows
+    sigma: Array  # (nv,) speeds of the problem
+    passed: Array  # (n, ROWS)
+    correction: Array  # (nv,) w
+    acceleration: Array  # (nv,)
+    zero: Array  # (nv,)
+    none: Indices  # (0,)
+    alone: Indices  # (nv,) 1 for free bodies of their own
+    turns: Indices  # (k,) first degree of freedom of each quaternion
+    rotation: Array  # (2, 3, 3)
+    rate: Array  # (nv, c) of v+
+    moved: Array  # (nv, c) of w
+    wanted: Array  # (m, c)
+    wrench: Array  # (m, 6) of held rows, about a point of their pair
+    left: Array  # (m,)
+    right: Array  # (nv, c)
+
+
+class Transition:
+    """The memory that a model's derivatives are worked out in, for so many blocks."""
+
+    def __init__(self, model: mujoco.MjModel, free: Indices, blocks: int) -> None:
+        m, n, nv, na, nu = model, blocks, model.nv, model.na, model.nu
+        self.blocks = blocks
+        columns, rows = 2 * nv + na + nu, ROWS * n
+        alone = np.zeros(nv, np.int64)
+        for dof, _ in free:
+            alone[dof : dof + 6] = 1
+        self._tuples: Any = (
+            read_tree(m),
+            allocate_motion(m.nbody, nv),
+            allocate_motion(m.nbody, nv),
+            read_springs(m),
+            allocate_spin(),
+            allocate_geometry(n),
+            allocate_meeting(nv),
+            Slopes(
+                np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
+                np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, nv)), np.zeros((n, nv)),
+                np.zeros((na, na)), np.zeros((na, nu)),
+            ),
+            allocate_held(nv, rows),
+            allocate_solved(nv, rows),
+            Working(
+                np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
+                np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64),
+                np.zeros((n, nv)), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv),
+                np.zeros(nv), np.zeros(0, np.int64), alone, quaternion_dofs(m),
+                np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
+                np.zeros((rows, columns)), np.zeros((rows, 6)), np.zeros(rows),
+                np.zeros((nv, columns)),
+            ),
+        )  # fmt: skip
+        self._packed = pack(*self._tuples)
+        self.address = int(self._packed.ctypes.data)
+
+    @property
+    def slopes(self) -> Slopes:
+        """What was worked out last."""
+        found: Slopes = self._tuples[7]
+        return found
+
+
+_example = Transition(mujoco.MjModel.from_xml_string("<mujoco/>"), np.zeros((0, 2), np.int64), 1)
+unpack_transition = unpacker(*_example._tuples)

@@ -1,0 +1,229 @@
+"""What a step that was taken leaves to differentiate: its bounds, its modes, and which contacts its
+correction of overlap holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.bridge.layout import integer, number, numbers, offset, pointer
+from stiction.bridge.rows import Key, Place, merge_gaps
+from stiction.contact.derivatives.held_rows import Held, Size, read_held
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
+from stiction.contact.problem.graph import Graph
+from stiction.contact.problem.graph import Size as Part
+from stiction.contact.problem.scales import spread
+from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.kernels.compile import kernel, lean
+from stiction.simulate.derivatives.geometry import Geometry
+from stiction.simulate.derivatives.memory import Working, unpack_transition
+from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.finish import CAUTIOUS
+from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
+from stiction.tolerances import RESIDUAL
+
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_NE, _NEFC, _LOSS = (offset("mjData", name) for name in ("ne", "nefc", "efc_frictionloss"))
+
+SPANNED = 1e-7
+"""What is left of a row of length 1, of two bodies, beside others that span it."""
+
+ALIKE = 1e-5
+"""Difference of two gaps, over their size, up to which neither is the nearer one for changes that
+matter: each is then taken for itself."""
+
+
+@kernel
+def _restore(m, d, config: Config, b: Blocks, count, step: Step):
+    """Gives blocks the bounds and limits of the step, which its overlap's problem wrote over."""
+    dt, nefc = number(m + _TIMESTEP), integer(d + _NEFC)
+    loss = numbers(pointer(d + _LOSS), nefc)
+    begin = count
+    for i in range(count):
+        gap, of_geoms = step.place[i, Place.GAP], step.key[i, Key.INDEX] >= 0
+        b.data[i, Datum.BOUND] = 0.0
+        if b.head[i, Head.KIND] == Kind.BOX:
+            b.data[i, Datum.LIMIT] = dt * loss[step.key[i, Key.ROW]]
+        elif gap > (config.near if of_geoms else config.touch):
+            b.data[i, Datum.BOUND] = -gap / dt
+        if of_geoms and begin == count:
+            begin = i
+    merge_gaps(m, b, begin, count, step.key)
+
+
+@lean
+def _find_sources(dt, b: Blocks, count, step: Step, w: Working):
+    """Which gap each bound is: contacts of one pair that are all but equally far have the nearest
+    one's (`bridge.rows.merge_gaps`)."""
+    key, place = step.key, step.place
+    for i in range(count):
+        bound = b.data[i, Datum.BOUND]
+        w.source[i] = i if bound < 0.0 and b.head[i, Head.KIND] == Kind.CONTACT else -1
+        if w.source[i] < 0 or not -place[i, Place.GAP] / dt < bound * (1.0 + ALIKE):
+            continue
+        best = np.inf
+        for k in range(count):
+            if key[k, 0] == key[i, 0] and key[k, 1] == key[i, 1]:
+                apart = abs(-place[k, Place.GAP] / dt - bound)
+                if apart < best:
+                    best = apart
+                    w.source[i] = k
+
+
+@lean
+def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w: Working):
+    """Which blocks the overlap's correction holds, and their share of the gap; how many. speed (n,
+    ROWS): along rows, at v+ and the correction. As `StepLinearization._correct`."""
+    count = 0
+    if config.slack == np.inf:
+        return count
+    for island in range(g.size[Part.ISLANDS]):
+        deep, which, fastest = 0.0, -1, 0.0
+        for at in range(g.members[island], g.members[island + 1]):
+            i = g.member[at]
+            if b.head[i, Head.KIND] == Kind.CONTACT:
+                fastest = max(fastest, abs(speed[i, 0]))
+                if -step.place[i, Place.GAP] > deep:
+                    deep, which = -step.place[i, Place.GAP], i
+        share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
+        for at in range(g.members[island], g.members[island + 1]):
+            i = g.member[at]
+            gap = step.place[i, Place.GAP]
+            if b.head[i, Head.KIND] != Kind.CONTACT:
+                continue
+            holds = w.pressed[i] == 1 and gap <= config.touch
+            w.share[i], w.deepest[i] = 1.0, -1
+            if deep > config.slack:
+                if gap <= 0.0:
+                    w.share[i] = share
+                    w.deepest[i] = which if CAUTIOUS < share < 1.0 else -1
+                off = abs(speed[i, 0] + w.share[i] * gap / dt)
+                holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
+            if holds:
+                w.lifted[count] = i
+                count += 1
+    return count
+
+
+@kernel
+def read_step(m, d, config: Config, law, facets, address, own):
+    """Reads impulses, speeds and modes of the step; how many blocks its correction holds, or -1
+    where it has rows that are not differentiated here."""
+    _, _, _, _, _, _, _, _, h, _, w = unpack_transition(own)
+    b, g, _, _ = unpack_problem(address)
+    _, newton = unpack_newton(address)
+    grading, step = unpack_step(address)
+    count, dt = step.counts[Count.BLOCKS], number(m + _TIMESTEP)
+    if integer(d + _NE) > 0:
+        return -1
+    for j in range(w.sigma.shape[0]):
+        w.correction[j] = newton.v[j] - step.v_plus[j]
+        w.sigma[j] = grading.own[j]
+    for i in range(count):
+        w.pushed[i], w.pressed[i] = step.record[i, Record.CORRECTION], 0
+        for r in range(ROWS):
+            w.f[i, r] = step.record[i, Record.FORCE + r]
+            w.u[i, r] = 0.0
+    _restore(m, d, config, b, count, step)
+    spread(b, count, grading.inverse, w.passed, w.sigma)
+    row_velocities(b, count, step.v_plus, w.u)
+    if not read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h):
+        return -1
+    for a in range(h.size[Size.HELD]):
+        if h.block[a, 1] == 0:
+            w.pressed[h.block[a, 0]] = 1
+    _find_sources(dt, b, count, step, w)
+    for i in range(count):
+        b.data[i, Datum.BOUND] = 0.0
+    row_velocities(b, count, newton.v, w.u)
+    return _choose_lifted(config, dt, b, g, step, w.u, w)
+
+
+@lean
+def _lay_wrench(a, begin, size, h: Held, step: Step, g: Geometry, w: Working):
+    """w.wrench[a] := held row a as a torque, over `size`, and a force of length 1 or 0, about the
+    point of block `begin`."""
+    i, r = h.block[a, 0], h.block[a, 1]
+    place, axes, out = step.place, g.frame[i], w.wrench
+    for c in range(6):
+        out[a, c] = 0.0
+    if r > 2:
+        for c in range(3):
+            out[a, c] = axes[r - 3, c]
+        return
+    for c in range(3):
+        out[a, 3 + c] = axes[0, c]
+        if r == 1:
+            across = h.direction[a, 1] * place[i, Place.RATIO]
+            out[a, 3 + c] = h.direction[a, 0] * axes[1, c] + across * axes[2, c]
+    x, y, z = (
+        (place[i, Place.X] - place[begin, Place.X]) / size,
+        (place[i, Place.Y] - place[begin, Place.Y]) / size,
+        (place[i, Place.Z] - place[begin, Place.Z]) / size,
+    )
+    out[a, 0] = y * out[a, 5] - z * out[a, 4]
+    out[a, 1] = z * out[a, 3] - x * out[a, 5]
+    out[a, 2] = x * out[a, 4] - y * out[a, 3]
+
+
+@lean
+def _span_pair(begin, end, w: Working):
+    """Marks by w.left = -1 those of the held rows from `begin` to `end` whose wrenches span all:
+    six at most, the farthest from the others first."""
+    rows = w.wrench
+    for a in range(begin, end):
+        size = 0.0
+        for c in range(6):
+            size += rows[a, c] ** 2
+        for c in range(6):
+            rows[a, c] /= np.sqrt(size)
+        w.left[a] = 1.0
+    for _ in range(6):
+        best, which = SPANNED * SPANNED, -1
+        for a in range(begin, end):
+            if w.left[a] > best:
+                best, which = w.left[a], a
+        if which < 0:
+            break
+        for c in range(6):
+            rows[which, c] /= np.sqrt(best)
+        w.left[which] = -1.0
+        for a in range(begin, end):
+            if w.left[a] > 0.0:
+                along, size = 0.0, 0.0
+                for c in range(6):
+                    along += rows[a, c] * rows[which, c]
+                for c in range(6):
+                    rows[a, c] -= along * rows[which, c]
+                    size += rows[a, c] ** 2
+                w.left[a] = size
+
+
+@lean
+def drop_spanned(h: Held, step: Step, g: Geometry, w: Working):
+    """Leaves six held rows at most to each pair of geoms: two bodies have no more freedom, and what
+    the others ask for is the same."""
+    key, place, total = step.key, step.place, h.size[Size.HELD]
+    begin, kept = 0, 0
+    while begin < total:
+        first, end = h.block[begin, 0], begin + 1
+        size = 0.0
+        while end < total:
+            i = h.block[end, 0]
+            if key[i, Key.INDEX] < 0 or key[i, 0] != key[first, 0] or key[i, 1] != key[first, 1]:
+                break
+            for c in range(3):
+                size = max(size, abs(place[i, Place.X + c] - place[first, Place.X + c]))
+            end += 1
+        many = end - begin > 6 and key[first, Key.INDEX] >= 0
+        if many:
+            for a in range(begin, end):
+                _lay_wrench(a, first, size if size > 0.0 else 1.0, h, step, g, w)
+            _span_pair(begin, end, w)
+        for a in range(begin, end):
+            if not many or w.left[a] < 0.0:
+                for c in range(2):
+                    h.block[kept, c] = h.block[a, c]
+                    h.direction[kept, c] = h.direction[a, c]
+                kept += 1
+        begin = end
+    h.size[Size.HELD] = kept
