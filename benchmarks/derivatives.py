@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from importlib.util import find_spec
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -22,7 +24,9 @@ import numpy as np
 
 import stiction
 
-SCENES = ("pinch", "grasp", "quadruped", "humanoid", "ragdoll")
+SCENES = ("arm", "pinch", "grasp", "quadruped", "humanoid", "ragdoll")
+ARM = "gymnasium/envs/mujoco/assets/pusher_v5.xml"
+"""Seven joints, and a disc on a table that is pushed."""
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 EPS = 3e-7
 
@@ -82,8 +86,19 @@ def least(run, repeat):
     return min(times) / 1e3
 
 
+def load(name):
+    """(model, data, control) of a scene; the arm is gymnasium's."""
+    if name != "arm":
+        return stiction.scenes.load(name)
+    place = Path(find_spec("gymnasium").origin).parent.parent / ARM
+    model = mujoco.MjModel.from_xml_path(str(place))
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 0.1
+    return model, data, None
+
+
 def measure(name, repeat):
-    model, data, control = stiction.scenes.load(name)
+    model, data, control = load(name)
     sim = stiction.Simulator(model)
     for _ in range(40):
         if control:
@@ -128,12 +143,11 @@ def main():
     parser.add_argument("--scene", nargs="+", default=SCENES)
     parser.add_argument("--repeat", type=int, default=20)
     arguments = parser.parse_args()
-    print(
-        f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}  J/step  MuJoCo/J  error"
-    )
+    names = f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}"
+    print(f"{names}  J/step  MuJoCo/J  error")
     for name in arguments.scene:
         (step, slopes, ours, theirs), error = measure(name, arguments.repeat)
-        nv = stiction.scenes.load(name).model.nv
+        nv = load(name)[0].nv
         print(
             f"{name:12} {nv:4} {step:8.0f} {slopes:8.0f} {ours:9.0f} {theirs:9.0f}"
             f"  {slopes / step:6.1f}  {theirs / slopes:8.1f}  {error:.0e}"

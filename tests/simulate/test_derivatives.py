@@ -98,8 +98,10 @@ def test_shipped_scenes_have_the_derivatives_of_their_steps(name):
     assert any(mode != Mode.SEPARATE for mode in found.modes)
 
 
-ROBOTS = [("dm_control", name) for name in ("cheetah", "hopper", "humanoid", "quadruped")]
-ROBOTS += [("gymnasium", name) for name in ("ant", "half_cheetah", "humanoid", "walker2d")]
+ROBOTS = [("dm_control", name) for name in ("cheetah", "hopper", "humanoid", "quadruped", "finger")]
+ROBOTS += [
+    ("gymnasium", name) for name in ("ant", "half_cheetah", "hopper", "humanoid", "walker2d")
+]
 
 
 @pytest.mark.parametrize(("package", "name"), ROBOTS)
