@@ -32,13 +32,15 @@ EPS = 3e-7
 
 
 def swell(model, by=1e-5):
-    """Makes spheres, capsules and boxes a little larger."""
+    """Makes spheres, capsules, cylinders and boxes a little larger."""
     for g in range(model.ngeom):
         kind = mujoco.mjtGeom(int(model.geom_type[g]))
         if kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE):
             model.geom_size[g, 0] += by
         elif kind == mujoco.mjtGeom.mjGEOM_BOX:
             model.geom_size[g] += by
+        elif kind == mujoco.mjtGeom.mjGEOM_CYLINDER:
+            model.geom_size[g, :2] += by
         if kind != mujoco.mjtGeom.mjGEOM_PLANE:
             model.geom_rbound[g] += 2.0 * by
             model.geom_aabb[g, 3:] += by

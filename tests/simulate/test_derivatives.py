@@ -98,7 +98,7 @@ def test_shipped_scenes_have_the_derivatives_of_their_steps(name):
     assert any(mode != Mode.SEPARATE for mode in found.modes)
 
 
-ROBOTS = [("dm_control", name) for name in ("cheetah", "hopper", "humanoid", "quadruped", "finger")]
+ROBOTS = [("dm_control", name) for name in ("cheetah", "hopper", "humanoid", "quadruped")]
 ROBOTS += [
     ("gymnasium", name) for name in ("ant", "half_cheetah", "hopper", "humanoid", "walker2d")
 ]
