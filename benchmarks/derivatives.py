@@ -6,7 +6,7 @@ For every scene, in microseconds of processor time, the least of so many runs: a
 that it has not seen; J.A and J.B; central differences of our own step; MuJoCo's central
 `mjd_transitionFD` of its own. Then how far J is from the differences of our own step, over the
 largest entry, with geoms swollen a little so that what touches overlaps (where a gap is zero,
-differences straddle the border of contact).
+differences straddle the border of contact). "J/step" and "MuJoCo/J" are ratios of times.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ EPS = 3e-7
 
 
 def swell(model, by=1e-5):
-    """Makes spheres, capsules, cylinders and boxes a little larger."""
+    """Makes spheres, capsules, cylinders and boxes a little larger, and joints' ranges smaller."""
+    model.jnt_range[model.jnt_limited.astype(bool)] += [by, -by]
     for g in range(model.ngeom):
         kind = mujoco.mjtGeom(int(model.geom_type[g]))
         if kind in (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE):
