@@ -65,10 +65,12 @@ def _steps() -> None:
 def _derivatives() -> None:
     from stiction.simulate import Simulator
 
-    model, data = _load(PLANE)
-    simulator = Simulator(model)
-    simulator.step(data, 20)
-    simulator.derivatives(data)
+    for ground in (PLANE, HILL):
+        model, data = _load(ground)
+        simulator = Simulator(model)
+        simulator.step(data, 20)
+        found = simulator.derivatives(data).smoothed(1e-3)
+        assert found.A.size  # in both ways
 
 
 def _models() -> None:
