@@ -12,9 +12,9 @@ What is kept: x, y, and the slacks of intervals stay inside; momentum and y = ..
 - The derivative of mu |u_t| is in the matrix (theta = 1), which is then unsymmetric. Lagging it
   (theta = 0) leaves a convex problem and a symmetric matrix, but needs two to three times as many
   factorizations and solves fewer problems.
-- With it the path may fold: the determinant of the matrix is negative, or the predictor's step is
-  short. Then theta is halved, to zero at the last, or the mass is raised (`shifts`), and the gap
-  is not let fall as fast (`hold`).
+- With it the path may fold: the determinant of the matrix is negative, or steps are short. Then
+  theta is halved, to zero at the last, or the mass is raised (`shifts`), and the gap is not let
+  fall as fast (`hold`).
 - The slack of a contact that opens is raised to its speed where that costs little (`lift`).
 
 How it fails: steps become too short, iterations or time run out. `ATTEMPTS` are tried in turn, each
@@ -73,7 +73,7 @@ from stiction.contact.solvers.workspace import (
 )
 from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
@@ -117,24 +117,26 @@ class Attempt(NamedTuple):
     """Times that the mass may be raised in one iteration."""
     theta: float
     """1, or 0 for the symmetric matrix throughout."""
+    stuck: float
+    """Step below which an iteration is taken again with less of theta."""
 
 
 NEAR = -1
 """Number of the attempt that begins near the impulses and the velocity at hand."""
 
-BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 20.0, 1.0, 0.0, 1.0)
+BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 20.0, 1.0, 0.0, 1.0, 0.01)
 
 ATTEMPTS = (
-    Attempt(3.0, 0.99, 0.0, 30.0, 1.0, 0.0, 1.0),
-    Attempt(3.0, 0.8, 2.0, 80.0, 1.0, 0.0, 1.0),
-    Attempt(10.0, 0.99, 0.0, 200.0, 0.0, 0.0, 0.0),
-    Attempt(3.0, 0.99, 0.0, 60.0, 0.0, 0.0, 1.0),
-    Attempt(0.3, 0.9, 0.7, 60.0, 1.0, 0.0, 1.0),
-    Attempt(3.0, 0.95, 1.0, 60.0, 1.0, 8.0, 1.0),
-    Attempt(3.0, 0.99, 0.7, 100.0, 0.0, 4.0, 1.0),
-    Attempt(30.0, 0.99, 0.7, 60.0, 1.0, 0.0, 1.0),
-    Attempt(3.0, 0.9, 2.0, 100.0, 0.0, 0.0, 1.0),
-    Attempt(0.5, 0.9, 3.0, 120.0, 1.0, 0.0, 1.0),
+    Attempt(3.0, 0.99, 0.0, 30.0, 1.0, 0.0, 1.0, 0.01),
+    Attempt(3.0, 0.8, 2.0, 80.0, 1.0, 0.0, 1.0, 0.01),
+    Attempt(10.0, 0.99, 0.0, 200.0, 0.0, 0.0, 0.0, 0.01),
+    Attempt(3.0, 0.99, 0.0, 60.0, 0.0, 0.0, 1.0, 0.3),
+    Attempt(0.3, 0.9, 0.7, 60.0, 1.0, 0.0, 1.0, 0.1),
+    Attempt(3.0, 0.95, 1.0, 60.0, 1.0, 8.0, 1.0, 0.01),
+    Attempt(3.0, 0.99, 0.7, 100.0, 0.0, 4.0, 1.0, 0.3),
+    Attempt(30.0, 0.99, 0.7, 60.0, 1.0, 0.0, 1.0, 0.3),
+    Attempt(3.0, 0.9, 2.0, 100.0, 0.0, 0.0, 1.0, 0.3),
+    Attempt(0.5, 0.9, 3.0, 120.0, 1.0, 0.0, 1.0, 0.1),
 )
 """In turn. The first is the quickest; the order of the others is the one of seven that took the
 fewest factorizations on 363 steps of falling boxes, capsules and mixed bodies, also of boxes a
@@ -160,6 +162,41 @@ def _direction(
     push(b, g, k, w.z, y.rhs)
     solve(b, g, s, y, k, shift, refined)
     return follow_rows(b, g, k, w, weight, theta, y.D, y.change)
+
+
+@lean_leaf
+def _lessen(theta):
+    return 0.0 if theta < 0.3 else 0.5 * theta
+
+
+@lean
+def _predict(
+    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, r, theta,
+    shift, tries, shifts, tied, setting,
+):  # fmt: skip
+    """Factors the matrix and goes towards no gap: (sign of the determinant, longest step, theta,
+    shift, tries), with less of theta and more mass where the path folds. Sign 0: there is none."""
+    low, high = g.positions[k], g.positions[k + 1]
+    while True:
+        symmetric = np.int64(theta == 0.0 and not tied)
+        respond(b, g, k, w, weight, theta, y.D)
+        assemble(b, g, s, y, k, shift, symmetric)
+        sign = sparse.factor(s, low, high, symmetric)
+        setting[Setting.FACTORIZATIONS] += 1
+        step = 0.0
+        if sign > 0.0 or (theta == 0.0 and sign != 0.0):
+            step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(0))
+            step = min(1.0, step)
+            if theta == 0.0 or shifts == 0.0 or step >= SHORT or tries >= shifts:
+                break
+        if theta == 0.0:
+            break
+        tries += 1
+        if tries <= shifts and shift < MOST_SHIFT:
+            shift = max(1.0, 4.0 * shift)
+        else:
+            theta = _lessen(theta)
+    return sign, step, theta, shift, tries
 
 
 @lean
@@ -189,7 +226,7 @@ def follow_path(address, k, load, number, best):
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     deadline, r = request.setting[Setting.DEADLINE], w.r
     near = number == NEAR
-    size, tau, hold, limit, lift, shifts, full = BEGIN_NEAR if near else ATTEMPTS[number]
+    size, tau, hold, limit, lift, shifts, full, stuck = BEGIN_NEAR if near else ATTEMPTS[number]
     weight = work.weight
     low, high = g.positions[k], g.positions[k + 1]
     tied = classify(b, g, k, law, w, weight)
@@ -219,38 +256,28 @@ def follow_path(address, k, load, number, best):
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
             if best <= SOLVED:
                 break
-        scale_cones(b, g, k, w, weight)
         theta, shift, tries = full, kept, 0
         while True:
-            symmetric = np.int64(theta == 0.0 and not tied)
-            respond(b, g, k, w, weight, theta, y.D)
-            assemble(b, g, s, y, k, shift, symmetric)
-            sign = sparse.factor(s, low, high, symmetric)
-            request.setting[Setting.FACTORIZATIONS] += 1
-            step = 0.0
-            if sign > 0.0 or (theta == 0.0 and sign != 0.0):
-                step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(0))
-                step = min(1.0, step)
-                if theta == 0.0 or shifts == 0.0 or step >= SHORT or tries >= shifts:
-                    break
-            if theta == 0.0:
+            scale_cones(b, g, k, w, weight)
+            sign, step, theta, shift, tries = _predict(
+                b, g, s, y, k, w, weight, r, theta, shift, tries, shifts, tied, request.setting
+            )
+            if sign == 0.0:
                 break
-            tries += 1
-            if tries <= shifts and shift < MOST_SHIFT:
-                shift = max(1.0, 4.0 * shift)
-            else:
-                theta = 0.0 if theta < 0.3 else 0.5 * theta
+            ahead = measure_gap(b, g, k, w, weight, step)
+            centring = min(1.0, max(1e-2, (ahead / gap) ** 3)) if gap > 0.0 else 0.0
+            if theta < full or shift > 0.0:
+                centring = max(centring, hold)
+            aim(b, g, k, w, weight, centring * gap)
+            refined = np.int64(gap <= EARLY * load * load)
+            step = _direction(b, g, s, y, k, w, weight, r, theta, shift, refined)
+            step = min(1.0, tau * step)
+            if step >= stuck or theta == 0.0:
+                break
+            theta = _lessen(theta)
         kept = 0.25 * shift if shift > 1.0 and theta > 0.0 else 0.0
         if sign == 0.0 or ticks() > deadline:
             break
-        ahead = measure_gap(b, g, k, w, weight, step)
-        centring = min(1.0, max(1e-2, (ahead / gap) ** 3)) if gap > 0.0 else 0.0
-        if theta < full or shift > 0.0:
-            centring = max(centring, hold)
-        aim(b, g, k, w, weight, centring * gap)
-        refined = np.int64(gap <= EARLY * load * load)
-        step = _direction(b, g, s, y, k, w, weight, r, theta, shift, refined)
-        step = min(1.0, tau * step)
         if not (step >= LEAST_STEP and step < np.inf):
             break
         for p in range(low, high):
