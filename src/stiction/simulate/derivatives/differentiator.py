@@ -55,7 +55,7 @@ DERIVED_FROM = ("body_", "dof_", "jnt_", "tendon_", "actuator_", "qpos0")
 """Beginnings of the names of fields that `mj_setConst` derives others from."""
 
 LEAST = 8
-"""Blocks that there is room for at first."""
+"""Blocks that there is room for at least."""
 
 FASTER = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
@@ -131,7 +131,7 @@ class Differentiator:
             return None
         count = len(taken.record)
         if self._memory is None or self._memory.blocks < count:
-            self._memory = Transition(m, engine.work.step.free, max(LEAST, 2 * count))
+            self._memory = Transition(m, engine.work.step.free, LEAST + count + count // 4)
         n = 2 * m.nv + m.na
         A, B = np.empty((n, n)), np.empty((n, m.nu))
         stop = engine.guard.call(

@@ -2,7 +2,8 @@
 step begins them with, by how they are turned and by how fast they move.
 
 A body alone has six degrees of freedom and a closed form for each part of its momentum; central
-differences of it in nine variables (where it is does not matter) are evaluated here, by itself.
+differences of it in nine variables (where it is does not matter) are evaluated here, by itself. In
+how fast it moves along, undamped, the momentum is S times that.
 
     z = S (v - v+) + S A^-1 h f,    A = S + h dc/dv,    f: gravity, -c(w), damping, applied forces
 """
@@ -199,7 +200,10 @@ def differentiate_spins(m, d, dt, tree: Tree, b: Blocks, free, v, v_plus, spin: 
     for n in range(free.shape[0]):
         a, body = free[n, 0], free[n, 1]
         mass = _read_body(m, d, dt, a, body, b, v, v_plus, tree.base, spin)
+        drags = spin.given[2, 0] != 0.0 or spin.given[2, 1] != 0.0 or spin.given[2, 2] != 0.0
         for k in range(9):
+            if 3 <= k < 6 and not drags:  # push_v has S already
+                continue
             for side in range(2):
                 eps = NEARBY - 2.0 * NEARBY * side
                 for c in range(9):
