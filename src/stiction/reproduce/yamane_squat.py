@@ -139,7 +139,9 @@ def _claims(run: Run) -> tuple[Claim, ...]:
     tallies = run.tallies
 
     def ours(name: str) -> str:
-        return f"{tallies[name].success} of {tallies[name].frames}"
+        tally = tallies[name]
+        proper = f", {tally.success - tally.improper} of them proper" if tally.improper else ""
+        return f"{tally.success} of {tally.frames}{proper}"
 
     def his(name: str) -> str:
         return f"{HIS[name][1]} of {HIS[name][0]}"
@@ -170,7 +172,7 @@ def _claims(run: Run) -> tuple[Claim, ...]:
         Claim(
             "a threshold helps",
             f"best: {his('lexicographic, 1e-04')} at 1e-04",
-            f"best: {ours(best)} at {best.split()[-1]}",
+            f"best, at {best.split()[-1]}: {ours(best)}",
             verdict(rates[best] > rates["lexicographic, 0"]),
         ),
         Claim(
