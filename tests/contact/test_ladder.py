@@ -149,9 +149,23 @@ def column(count):
     )
 
 
-def test_of_many_contacts_in_an_island_the_sparse_way_comes_first_and_once(spoiled):
+def test_of_many_bodies_in_an_island_the_sparse_way_comes_first_and_once(spoiled):
     few, many = Coulomb().solve(column(8)), Coulomb().solve(column(coulomb.MANY + 1))
     assert few.rungs == ("reduced", "interior point")
     assert many.rungs == ("interior point",)
     assert spoiled == ["compiled", "interior point", "interior point"]
     assert many.status is Status.SOLVED
+
+
+def test_many_contacts_of_one_body_are_left_to_pivoting():
+    count = 2 * coulomb.MANY
+    problem = ContactProblem(
+        mass=np.eye(3),
+        velocity=[1.0, 0.5, 0.0],
+        force=[0.0, 0.0, -9.81],
+        dt=0.01,
+        normal=np.tile([0.0, 0.0, 1.0], (count, 1)),
+        tangent=np.tile([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], (count, 1, 1)),
+        friction=0.5,
+    )
+    assert Coulomb().solve(problem).rungs == ("reduced",)

@@ -9,8 +9,8 @@ The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
     reduced      as above, or the solver that was asked for
-    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of more
-     point       than `MANY` contacts: before `reduced`); not where it has no place for a row
+    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of many
+     point       bodies and contacts (`MANY`): before `reduced`); not where it has no place for a row
                  (`interior_point/solve.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
@@ -56,8 +56,8 @@ Solver = Literal["reduced", "structural", "standard", "search"]
 SOLVERS: tuple[Solver, ...] = ("reduced", "structural", "standard", "search")
 
 MANY = 64
-"""Contacts of an island whose matrices, dense to a pivoting method, cost more than many
-factorizations of the sparse ones that the interior point has."""
+"""Contacts, and degrees of freedom, of an island beyond which the dense matrices of a pivoting
+method cost more than many factorizations of the sparse ones that the interior point has."""
 
 HOPELESS = -1e-9
 """Scaled free velocity of a contact that nothing can move below which its bound is out of reach."""
@@ -124,8 +124,9 @@ class Coulomb(LadderModel):
     def _climb(
         self, problem: ContactProblem, start: ContactSolution | None, began: float
     ) -> ContactSolution:
-        many = self.facets is None and self.solver == "reduced" and problem.nc > MANY
-        attempts = self._rungs(problem, start, many and takes(problem))
+        many = min(problem.nc, problem.nv) > MANY and takes(problem)
+        first = many and self.facets is None and self.solver == "reduced"
+        attempts = self._rungs(problem, start, first)
         return climb(problem, attempts, began, law=self.law, facets=self.facets)
 
     def _rungs(
