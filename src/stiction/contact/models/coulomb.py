@@ -9,9 +9,9 @@ The ladder, climbed island by island until a certificate passes:
 
     warm start   Newton's method from the given solution's impulses and modes
     reduced      as above, or the solver that was asked for
-    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of many
-     point       bodies and contacts (`MANY`): before `reduced`); not where it has no place for a row
-                 (`interior_point/solve.py`)
+    interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of
+     point       `MANY` bodies and contacts: before `reduced`); not where it has no place for a
+                 row (`interior_point/solve.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
                  regularization (and Newton)
