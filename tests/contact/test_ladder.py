@@ -12,11 +12,8 @@ from stiction.contact.models.model import Impulses
 from stiction.status import Status
 
 
-def sliding_blocks(count=1):
-    """Particles that slide on a floor, each an island of its own."""
-    normal, tangent = np.zeros((count, 3 * count)), np.zeros((count, 2, 3 * count))
-    for i in range(count):
-        normal[i, 3 * i + 2] = tangent[i, 0, 3 * i] = tangent[i, 1, 3 * i + 1] = 1.0
+def particles(count, normal, tangent):
+    """They fall and slide."""
     return ContactProblem(
         mass=np.eye(3 * count),
         velocity=np.tile([1.0, 0.5, 0.0], count),
@@ -26,6 +23,14 @@ def sliding_blocks(count=1):
         tangent=tangent,
         friction=0.5,
     )
+
+
+def sliding_blocks(count=1):
+    """Particles that slide on a floor, each an island of its own."""
+    normal, tangent = np.zeros((count, 3 * count)), np.zeros((count, 2, 3 * count))
+    for i in range(count):
+        normal[i, 3 * i + 2] = tangent[i, 0, 3 * i] = tangent[i, 1, 3 * i + 1] = 1.0
+    return particles(count, normal, tangent)
 
 
 def missing_by(error, rung, pivots=1):
@@ -138,15 +143,7 @@ def column(count):
             if particle >= 0:
                 at = 3 * particle
                 normal[i, at + 2] = tangent[i, 0, at] = tangent[i, 1, at + 1] = sign
-    return ContactProblem(
-        mass=np.eye(3 * count),
-        velocity=np.tile([1.0, 0.5, 0.0], count),
-        force=np.tile([0.0, 0.0, -9.81], count),
-        dt=0.01,
-        normal=normal,
-        tangent=tangent,
-        friction=0.5,
-    )
+    return particles(count, normal, tangent)
 
 
 def test_of_many_bodies_in_an_island_the_sparse_way_comes_first_and_once(spoiled):

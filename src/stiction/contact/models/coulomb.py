@@ -39,7 +39,7 @@ from stiction.contact.certificate.certificate import LawName, from_table
 from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Compiled
-from stiction.contact.models.ladder import LadderModel, climb
+from stiction.contact.models.ladder import LadderModel
 from stiction.contact.models.model import ContactModel, Impulses, from_attempt, grade_status
 from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.problem import ContactProblem
@@ -118,16 +118,16 @@ class Coulomb(LadderModel):
     def attempts(
         self, problem: ContactProblem, start: ContactSolution | None
     ) -> Iterator[Impulses | ContactSolution]:
-        """The rungs of the module's head, each run when asked for; of few contacts."""
+        """The rungs of the module's head, each run when asked for, pivoting first."""
         return self._rungs(problem, start, False)
 
-    def _climb(
-        self, problem: ContactProblem, start: ContactSolution | None, began: float
-    ) -> ContactSolution:
+    def _ordered(
+        self, problem: ContactProblem, start: ContactSolution | None
+    ) -> Iterator[Impulses | ContactSolution]:
         many = min(problem.nc, problem.nv) > MANY and takes(problem)
-        first = many and self.facets is None and self.solver == "reduced"
-        attempts = self._rungs(problem, start, first)
-        return climb(problem, attempts, began, law=self.law, facets=self.facets)
+        return self._rungs(
+            problem, start, many and self.facets is None and self.solver == "reduced"
+        )
 
     def _rungs(
         self, problem: ContactProblem, start: ContactSolution | None, sparse_first: bool
