@@ -4,11 +4,7 @@ import copy
 import pickle
 import sys
 import warnings
-from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import NamedTuple
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -114,58 +110,6 @@ def test_without_gymnasium_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(ImportError, match=r"stiction\[gym\]"):
         __import__("stiction.gym")
-
-
-class Pointer(NamedTuple):
-    ptr: object
-
-
-class Physics:
-    """What `wrap` uses of dm_control's physics, which not every release of MuJoCo can have."""
-
-    legacy_step = True
-
-    def __init__(self, scene):
-        model, data, _ = stiction.scenes.load(scene)
-        self.model, self.data, self.checked = Pointer(model), Pointer(data), 0
-
-    @contextmanager
-    def check_invalid_state(self):
-        yield
-        self.checked += 1
-
-    def step(self, nstep=1):
-        raise AssertionError("this is MuJoCo's")
-
-    def reset(self, keyframe_id=None):
-        mujoco.mj_resetDataKeyframe(self.model.ptr, self.data.ptr, keyframe_id)
-
-
-def test_physics_steps_by_stiction_and_leaves_positions_evaluated():
-    physics = Physics("incline")
-    task = SimpleNamespace(physics=physics)
-    assert stiction.gym.wrap(task) is task
-    physics.step(5)
-    assert physics.checked == 1
-    assert 0.0 < physics.certificate < 1e-6
-    model, data = physics.model.ptr, physics.data.ptr
-    assert data.time == pytest.approx(5 * model.opt.timestep)
-    place = data.xpos.copy()
-    mujoco.mj_kinematics(model, data)
-    np.testing.assert_array_equal(data.xpos, place)
-
-
-def test_dm_controls_suite_steps_by_stiction():
-    suite = pytest.importorskip("dm_control.suite")
-    try:
-        env = suite.load("hopper", "stand", task_kwargs={"random": 1})
-    except AttributeError as error:
-        pytest.skip(f"this dm_control does not know this MuJoCo: {error}")
-    env = stiction.gym.wrap(env)
-    env.reset()
-    for _ in range(20):
-        env.step(np.zeros(env.action_spec().shape))
-    assert 0.0 < env.physics.certificate < 1e-6
 
 
 def lift(env, grip, release=None, **options):

@@ -12,12 +12,13 @@ try:
 except ImportError as error:
     raise ImportError("stiction.gym needs pip install 'stiction[gym]'") from error
 
+from stiction.gym.dm_control import patch_dm_control
 from stiction.gym.registration import ids, register_all
 from stiction.gym.wrapping import wrap
 
 register_all()
 
-__all__ = ["ids", "wrap"]
+__all__ = ["ids", "patch_dm_control", "wrap"]
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ import gymnasium
 
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
+from stiction.gym.dm_control import wrap_physics
 from stiction.gym.stepping import Stepping
 from stiction.simulate.settings import Options
 
@@ -18,7 +19,8 @@ def wrap(env: Any, contact: ContactModel | None = None, **options: Unpack[Option
     env: a Gymnasium environment whose innermost one is a `MujocoEnv`: then what is returned is a
     `gymnasium.Wrapper`, with `info["certificate"]`, the largest violation of any law of contact in
     the steps since the last action. Or dm_control's `Physics`, or an environment that has one as
-    `physics` (its suite): then it is the same object, and `physics.certificate` tells.
+    `physics` (its suite, Composer): then it is the same object, and `physics.certificate` tells.
+    See `patch_dm_control` where dm_control itself does not load.
     contact, options: as of `Simulator`, except that where no solver meets the tolerance the best
     attempt is taken unless `on_failure` tells otherwise.
     """
@@ -30,7 +32,7 @@ def wrap(env: Any, contact: ContactModel | None = None, **options: Unpack[Option
     physics = getattr(env, "physics", env)
     if not all(hasattr(physics, name) for name in ("model", "data", "legacy_step", "step")):
         raise InvalidInput("env", f"is {env!r}: neither a MujocoEnv nor dm_control's physics")
-    _take_over(physics, stepping)
+    wrap_physics(env, stepping)
     return env
 
 
@@ -57,23 +59,3 @@ class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.stepping.forget()
         observation, info = self.env.reset(seed=seed, options=options)
         return observation, {**info, "certificate": self.stepping.certificate}
-
-
-def _take_over(physics: Any, stepping: Stepping) -> None:
-    """Replaces the steps of dm_control's physics, and what a reset does beyond its own."""
-    reset = physics.reset
-
-    def step(nstep: int = 1) -> None:
-        with physics.check_invalid_state():
-            model, data = physics.model.ptr, physics.data.ptr
-            stepping.step(model, data, nstep)
-            if physics.legacy_step:  # which leaves positions and velocities evaluated
-                stepping.simulator(model).step1(data)
-        physics.certificate = stepping.certificate
-
-    def forget_and_reset(*args: Any, **kwargs: Any) -> Any:
-        stepping.forget()
-        return reset(*args, **kwargs)
-
-    physics.step, physics.reset = step, forget_and_reset
-    physics.certificate = 0.0

@@ -85,7 +85,11 @@ class Report:
     """The last of the steps that a call took. What it holds is worked out when asked for."""
 
     def __init__(
-        self, model: mujoco.MjModel, time: float, gather: Callable[..., Facts], *arguments: Any
+        self,
+        model: mujoco.MjModel,
+        time: float,
+        gather: Callable[..., Facts],
+        arguments: tuple[Any, ...] = (),
     ) -> None:
         self._model = model
         self.time = time

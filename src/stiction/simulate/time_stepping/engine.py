@@ -8,14 +8,15 @@ same problem as arrays, and finished with what that finds.
 
 from __future__ import annotations
 
-import weakref
 from collections import Counter
 from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
+from weakref import ref
 
 import mujoco
 import numpy as np
+from mujoco import get_mjcb_control
 
 from stiction.bridge import validation
 from stiction.bridge.guard import Guard
@@ -93,7 +94,7 @@ class TimeEngine:
         self._driven = self.compiled is not None and self.compiled.solver is StepSolver.DRIVING
         self._chunk, self._elapsed = 1, 0.0
         self._rungs: Counter[str] = Counter()
-        self._last: weakref.ref[Report] | None = None
+        self._last: ref[Report] | None = None
         self.answer = COMPILED
         """What answered the last step that was reported."""
         prepare()
@@ -189,23 +190,12 @@ class TimeEngine:
             bounce_speed(opt) if self._restitution.any() else np.inf,
         )
 
-    def step(self, data: mujoco.MjData, nstep: int) -> Report:
-        """Takes steps, the user's control before each; the last one's report."""
-        if mujoco.get_mjcb_control() is None:
-            return self._take(data, nstep)
-        for _ in range(nstep):
-            self._control(data)
-            report = self._take(data, 1)
-        return report
-
-    def _control(self, data: mujoco.MjData) -> None:
-        """Lets the user's control callback see the state, as `mj_step` does."""
-        mujoco.mj_fwdPosition(self.own.source, data)
-        mujoco.mj_fwdVelocity(self.own.source, data)
-        mujoco.get_mjcb_control()(self.own.source, data)
-
-    def _take(self, data: mujoco.MjData, nstep: int) -> Report:
-        if self._last is not None:
+    def step(self, data: mujoco.MjData, nstep: int, controlled: bool = False) -> Report:
+        """Takes steps, the user's control before each unless it is `controlled` already; the last
+        one's report. Written for single steps: what a call costs beside them is this function."""
+        if not controlled and get_mjcb_control() is not None:
+            return self._step_controlled(data, nstep)
+        if self._last is not None and self._last() is not None:
             self._keep_last()
         left, solved, answer, spent = nstep, 0, COMPILED, 0.0
         self.session[_FRESH] = 1
@@ -213,15 +203,15 @@ class TimeEngine:
         while True:
             if self.stale:
                 self.refresh()
-            began = perf_counter()
             wanted = left if left < self._chunk else self._chunk
+            began = perf_counter()
             try:  # as `Guard.call` does, without a call of its own
                 stop = self._run(self._address, address, wanted, solved)
             except SystemError as error:
                 raise self.guard.cause(error, data) from None
             now = perf_counter() - began
             spent += now
-            taken = self.work.taken
+            taken = wanted if stop == _DONE else self.work.taken
             if taken:
                 if nstep > 1:
                     fit = int(taken * CHUNK / max(now, 1e-9))
@@ -231,7 +221,10 @@ class TimeEngine:
                 left -= taken
                 if left == 0:
                     self._elapsed += spent
-                    return self._report(data, answer if taken == 1 else COMPILED, spent)
+                    self.answer = answer if taken == 1 else COMPILED
+                    report = Report(self.own.source, data.time, self._gather, (self.answer, spent))
+                    self._last = ref(report)
+                    return report
                 answer, solved = COMPILED, 0
             if stop != _DONE:
                 began = perf_counter()
@@ -239,6 +232,15 @@ class TimeEngine:
                 spent += perf_counter() - began if self._driven else 0.0
                 if found is not None:
                     answer, solved = found, 1
+
+    def _step_controlled(self, data: mujoco.MjData, nstep: int) -> Report:
+        """Lets the user's control callback see the state before each step, as `mj_step` does."""
+        for _ in range(nstep):
+            mujoco.mj_fwdPosition(self.own.source, data)
+            mujoco.mj_fwdVelocity(self.own.source, data)
+            get_mjcb_control()(self.own.source, data)
+            report = self.step(data, 1, controlled=True)
+        return report
 
     def resolve(self, stop: Stop, data: mujoco.MjData) -> Answer | None:
         """Removes what stopped the steps, or raises it. The answer, if there is one to finish the
@@ -282,12 +284,6 @@ class TimeEngine:
             f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "
             "or an actuator whose force grows with speed; the step was not taken",
         )
-
-    def _report(self, data: mujoco.MjData, answer: Answer, elapsed: float) -> Report:
-        self.answer = answer
-        report = Report(self.own.source, data.time, self._gather, answer, elapsed)
-        self._last = weakref.ref(report)
-        return report
 
     def _keep_last(self) -> None:
         """Lets the last report take what it needs, if somebody still has it."""
