@@ -157,6 +157,7 @@ def test_keys_pause_step_and_reset(shown):
     tab.keyboard.press("Backspace")
     shown.until(lambda: session.time == 0.0)
     assert tab.title() == "stiction: crate"
+    assert tab.locator("#stiction-loading").count() == 0  # since the panel is there
 
 
 def test_a_screenshot_comes_as_a_file(shown):

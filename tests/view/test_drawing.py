@@ -380,3 +380,31 @@ def test_time_may_pass_from_event_to_event():
     assert live.views()[0].title == "stiction, coulomb, event-driven"
     with pytest.raises(InvalidInput, match="time stepping"):
         live.set_stepper("leapfrog")
+
+
+def test_textures_go_over_as_jpeg_unless_they_can_be_seen_through():
+    trimesh = pytest.importorskip("trimesh")
+    pytest.importorskip("viser")
+    image = pytest.importorskip("PIL.Image")
+    from stiction.view.below import Below
+
+    class Scene:
+        def add_mesh_trimesh(self, name, mesh):
+            return mesh
+
+    class Server:
+        scene = Scene()
+
+    box = trimesh.creation.box()
+    for colour, kind in (((90, 60, 30, 255), b"image/jpeg"), ((90, 60, 30, 128), b"image/png")):
+        material = trimesh.visual.material.PBRMaterial(
+            baseColorTexture=image.new("RGBA", (8, 8), colour)
+        )
+        uv = np.zeros((len(box.vertices), 2))
+        box.visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
+        below = Below(Server(), "/side0")
+        below.scene.opacity = 0.7
+        sent = below.scene.add_mesh_trimesh("/bodies/box", box)
+        assert kind in sent.export(file_type="glb")
+        assert list(sent.visual.material.baseColorFactor) == [255, 255, 255, 178]
+        assert material.baseColorTexture.format is None  # the mesh itself is left as it is

@@ -1,10 +1,12 @@
 """The page and its command, without a browser: a connection stands for it (`visitor.py`)."""
 
+import gzip
 import os
 import signal
 import socket
 import threading
 import time
+import urllib.request
 
 import pytest
 import terminal
@@ -25,7 +27,45 @@ def page(monkeypatch):
 
     monkeypatch.setattr(module, "MESHES", 0.1)  # these visitors draw nothing
     with module.Page(Live(lambda: scenes.load("pinch"), watch=("capsule",))) as page:
+        until(page._drawn.is_set)
         yield page
+
+
+def test_visitors_see_the_panel_while_meshes_are_made(monkeypatch):
+    pytest.importorskip("mjviser", reason="the extra `view` is not installed")
+    from stiction.view import page as module
+
+    made, go_on, drawing = threading.Event(), threading.Event(), module.Drawing
+
+    def slow(*arguments, **options):
+        made.set()
+        go_on.wait(60.0)
+        return drawing(*arguments, **options)
+
+    monkeypatch.setattr(module, "Drawing", slow)
+    monkeypatch.setattr(module, "MESHES", 0.1)
+    with module.Page(Live(lambda: scenes.load("pinch"), watch=("capsule",))) as page:
+        assert made.wait(60.0)
+        with visitor(page) as one:
+            while b"Contact model" not in unpacked(one.recv(timeout=60.0)):
+                pass
+            assert not page.session.playing
+            go_on.set()
+            until(lambda: page.session.time > 0.1)
+
+
+def unpacked(message):
+    """viser's messages: sizes before and after compression, and what was compressed."""
+    zstandard = pytest.importorskip("zstandard")
+    whole, packed = (int.from_bytes(message[k : k + 8], "little") for k in (0, 8))
+    part = message[16 : 16 + packed]
+    return zstandard.ZstdDecompressor().decompress(part, max_output_size=whole)
+
+
+def test_the_page_itself_tells_that_the_scene_is_on_its_way(page):
+    with urllib.request.urlopen(page.url) as answer:
+        packed, body = answer.headers["Content-Encoding"] == "gzip", answer.read()
+    assert b"the scene comes over" in (gzip.decompress(body) if packed else body)
 
 
 def test_the_page_plays_when_the_first_visitor_comes_and_sends_frames(page):

@@ -25,6 +25,8 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from stiction.view.status import HERE
+
 MOST_BYTES = 64 * 1024
 """Of a message from a visitor; those of the page's own script are below a thousand."""
 
@@ -33,6 +35,20 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "SAMEORIGIN",
 }
+
+LOADING = f"""
+<div id="stiction-loading" style="position:fixed;left:50%;top:40%;transform:translate(-50%,-50%);
+z-index:99;padding:1em 2em;background:#fff;border-radius:6px;box-shadow:0 0 1em #0003;
+font-family:sans-serif;text-align:center"><b>TITLE</b><br/>the scene comes over</div>
+<script>
+new MutationObserver((changes, watch) => {{
+  if (!document.querySelector(".{HERE}")) return;
+  document.getElementById("stiction-loading").remove();
+  watch.disconnect();
+}}).observe(document, {{childList: true, subtree: true}});
+</script>
+"""
+"""Stands on the page until the panel's figures do."""
 
 Answer = Callable[[Any, Any], Any]
 """Of `websockets`: (connection, request) to a response, or None to go on with the handshake."""
@@ -79,7 +95,7 @@ class Admission:
             response = None if inner is None else inner(connection, request)
             if response is not None:
                 if self._title:
-                    _put_title(response, self._title)
+                    _introduce(response, self._title)
                 for name, value in HEADERS.items():
                     response.headers[name] = value
                 if self._matches(_query_token(request.path)):
@@ -114,13 +130,16 @@ class Admission:
         return ""
 
 
-def _put_title(response: Any, title: str) -> None:
-    """Names the browser's tab: viser's page calls itself Viser, and cannot be told."""
+def _introduce(response: Any, title: str) -> None:
+    """Names the browser's tab, and tells that the scene is on its way until the panel is there:
+    viser's page calls itself Viser, is bare while meshes come, and cannot be told."""
     if not response.headers.get("Content-Type", "").startswith("text/html"):
         return
     packed = response.headers.get("Content-Encoding") == "gzip"
     body = gzip.decompress(response.body) if packed else response.body
-    body = body.replace(b"<title>Viser</title>", f"<title>{escape(title)}</title>".encode(), 1)
+    title = escape(title)
+    body = body.replace(b"<title>Viser</title>", f"<title>{title}</title>".encode(), 1)
+    body = body.replace(b"<body>", b"<body>" + LOADING.replace("TITLE", title).encode(), 1)
     response.body = gzip.compress(body) if packed else body
     del response.headers["Content-Length"]
     response.headers["Content-Length"] = str(len(response.body))

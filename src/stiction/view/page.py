@@ -71,7 +71,7 @@ class Page:
     ) -> None:
         self.session, self.style, self._picker = session, Style(), picker
         self._requests: Queue[Callable[[], None]] = Queue(MOST_REQUESTS)
-        self._closing, self._asked = Event(), Event()
+        self._closing, self._asked, self._drawn = Event(), Event(), Event()
         self._failure: BaseException | None = None
         self._autoplay, self._dirty = autoplay, True
         label = f"stiction: {session.name}" if session.name else "stiction"
@@ -101,7 +101,7 @@ class Page:
         self._panel = Panel(self._server, self.session, self.style, self.ask, chooser)
         self._ruler, self.pace = Ruler(self._extent), Pace()
         self._aim(views, len(views) > 1)
-        self._drawings = [self._drawing(0, views[0])]
+        self._drawings: list[Drawing] = []  # the page's thread makes them: meshes take seconds
 
     def _replace(self, session: Session) -> None:
         """Shows another session, to all visitors, from where it is seen best."""
@@ -171,6 +171,8 @@ class Page:
         note = client.add_notification(
             "Loading", "The scene comes over; it plays when it is there.", loading=True
         )
+        while not (self._drawn.wait(IDLE) or self._closing.is_set()):
+            pass
         with suppress(Exception):  # a visitor who left, or does not draw: play all the same
             camera.get_render(ANSWER, ANSWER, timeout=MESHES)
         with suppress(Exception):
@@ -242,14 +244,15 @@ class Page:
     def _draw(self, elapsed: float) -> tuple[View, ...]:
         views = self.session.views()
         scale = self._ruler.scale([view.contacts for view in views], elapsed)
+        for side, view in enumerate(views[len(self._drawings) :], len(self._drawings)):
+            self._aim(views, len(views) > 1)
+            self._drawings.append(self._drawing(side, view))
         with self._server.atomic():
-            for side, view in enumerate(views):
-                if side == len(self._drawings):
-                    self._aim(views, True)
-                    self._drawings.append(self._drawing(side, view))
-                self._drawings[side].draw(view, self.session.springs.values(), self.style, scale)
+            for drawing, view in zip(self._drawings, views, strict=False):
+                drawing.draw(view, self.session.springs.values(), self.style, scale)
             for side, drawing in enumerate(self._drawings):
                 drawing.show(side < len(views))
+        self._drawn.set()
         return views
 
     # --- The thread ---------------------------------------------------------------------

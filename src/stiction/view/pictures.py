@@ -85,12 +85,16 @@ class Pictures:
         )
 
         def draw() -> None:
+            count = "" if len(same) == 1 else f", {len(same)} frames"
+            note = client.add_notification("Drawing", f"{name}{count}", loading=True)
             try:
                 content = film.picture() if name.endswith(".png") else film.clip()
                 client.send_file_download(name, content, save_immediately=True)
             except (StictionError, OSError) as error:
                 said = f"{name}: {error}"
                 self._ask(lambda: self._tell(said))
+            finally:
+                note.remove()
 
         Thread(target=draw, name="stiction-picture", daemon=True).start()
 

@@ -20,8 +20,8 @@ OURS, BESIDE = "#0b7a3e", "#c02020"
 LEAST = 1e-18
 """Certificate that is drawn for none at all: rounding of rounding."""
 
-SLOWEST = 1e-3
-"""Least top of the slip's axis [mm/s]."""
+SLOWEST = 1e-2
+"""Least top of the slip's axis [mm/s]: ticks have three decimals."""
 
 _TIME = uplot.Series(label="t [s]")
 _HEIGHT = 150

@@ -10,13 +10,16 @@ from stiction.record.words import length, number, speed
 from stiction.view.pace import Pace
 from stiction.view.session import Session, View
 
+HERE = "stiction-here"
+"""Class of the figures: where it is, the panel is."""
+
 _BOX = "font-size:0.85em;line-height:1.45;padding:0 1em 0.5em 1em"
 _WARN = "background:#fff3cd;color:#5c3c00;border-radius:4px;padding:0.4em;margin-bottom:0.4em"
 
 
 def status(session: Session, pace: Pace, views: tuple[View, ...], newtons: float) -> str:
     """What the session does now. `newtons`: force of the longest arrow."""
-    parts = [f'<div style="{_BOX}">']
+    parts = [f'<div class="{HERE}" style="{_BOX}">']
     if session.notice:
         parts.append(_warning(session.notice))
     state = "playing" if session.playing else "paused"
@@ -34,7 +37,7 @@ def status(session: Session, pace: Pace, views: tuple[View, ...], newtons: float
 
 def waiting(what: str) -> str:
     """In the place of figures while something takes its time."""
-    return f'<div style="{_BOX}">{_warning(what)}</div>'
+    return f'<div class="{HERE}" style="{_BOX}">{_warning(what)}</div>'
 
 
 def _warning(text: str) -> str:
