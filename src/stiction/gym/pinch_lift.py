@@ -59,27 +59,16 @@ class PinchLift(Task):
         "distance": 0.35, "azimuth": 115.0, "elevation": -15.0, "lookat": np.array([0, 0, 0.06]),
     }  # fmt: skip
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._asked: dict[str, Any] = {}
-
     def drive(self, action: Array) -> Array:
         """Force of each pad [N], speed of the carriage [m/s]."""
         grip = 0.5 * (action[0] + 1.0) * FORCE
         return np.array([grip, grip, action[1] * SPEED])
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """A new part on the table; `options` may set its `mass` [kg] and `friction`."""
-        self._asked = options or {}
-        return super().reset(seed=seed, options=options)
-
     def reset_model(self) -> Array:
         """Draws the part and puts it between the open pads, up to 2 mm beside their middle."""
         drawn = {"mass": self.np_random.uniform(0.05, 0.2)}
         drawn["friction"] = self.np_random.uniform(0.3, 0.8)
-        drawn |= self._asked
+        drawn |= self.asked
         part = self.model.body("part").id
         self.model.body_inertia[part] *= drawn["mass"] / self.model.body_mass[part]
         self.model.body_mass[part] = drawn["mass"]

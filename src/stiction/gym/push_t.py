@@ -50,30 +50,19 @@ class PushT(Task):
         "distance": 0.9, "azimuth": 90.0, "elevation": -60.0, "lookat": np.array([0, 0, 0]),
     }  # fmt: skip
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._asked: dict[str, Any] = {}
-
     def drive(self, action: Array) -> Array:
         """Velocity of the pusher [m/s]."""
         return SPEED * action
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """A new start; `options` may set `pose` and `pusher`."""
-        self._asked = options or {}
-        return super().reset(seed=seed, options=options)
 
     def reset_model(self) -> Array:
         """Draws the pose of the T and the place of the pusher."""
         random = self.np_random
         pose = np.append(random.uniform(-0.07, 0.07, 2), random.uniform(-np.pi, np.pi))
-        pose = np.asarray(self._asked.get("pose", pose), np.float64)
+        pose = np.asarray(self.asked.get("pose", pose), np.float64)
         turn = random.uniform(-np.pi, np.pi)
         pusher = pose[:2] + CLEAR * np.array([np.cos(turn), np.sin(turn)])
         qpos = self.init_qpos.copy()
-        qpos[:2] = self._asked.get("pusher", pusher)
+        qpos[:2] = self.asked.get("pusher", pusher)
         qpos[2:4] = pose[:2]
         qpos[5:] = np.cos(0.5 * pose[2]), 0.0, 0.0, np.sin(0.5 * pose[2])
         self.set_state(qpos, self.init_qvel)

@@ -37,6 +37,8 @@ class Task(Exact, MujocoEnv, EzPickle):
 
     def __init__(self, **kwargs: Any) -> None:
         EzPickle.__init__(self, **kwargs)
+        self.asked: dict[str, Any] = {}
+        """What the last reset's `options` set of the start, in the place of what is drawn."""
         super().__init__(
             model_path=str(Path(__file__).parent / "assets" / self.model_file),
             frame_skip=self.frames,
@@ -65,6 +67,13 @@ class Task(Exact, MujocoEnv, EzPickle):
     def judge(self) -> tuple[float, bool, dict[str, Any]]:
         """(reward, terminated, info) of the state that an action led to."""
         raise NotImplementedError
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """A new start; see the class for the `options`."""
+        self.asked = options or {}
+        return super().reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes the action; see the class for what comes of it."""
