@@ -36,6 +36,8 @@ def as_floats(name: str, value: ArrayLike, ndim: int) -> Array:
 
 def as_number(name: str, value: float) -> float:
     """An option that is one number, not negative."""
+    if type(value) is float and value >= 0.0:  # what it is in most calls, which last microseconds
+        return value
     array = as_floats(name, value, 0) if np.ndim(value) == 0 else None
     if array is None or not array >= 0.0:
         raise InvalidInput(name, f"is {value!r}, must be a number of at least zero")
