@@ -86,6 +86,20 @@ def test_diagnosis_tells_bodies_that_start_inside_each_other():
     kinds = found(model)
     assert "35 mm inside" in kinds["overlap at the start"].text
     assert "sinking" not in kinds
+    assert "no friction" not in kinds  # which they have, once they are apart
+
+
+def test_many_bodies_that_start_inside_each_other_are_one_finding():
+    balls = "".join(
+        f"<body name='b{k}' pos='{0.05 * k} 0 .1'><freejoint/><geom size='.1'/></body>"
+        for k in range(7)
+    )
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{balls}</worldbody></mujoco>")
+    diagnosis = diagnose(lambda: (model, mujoco.MjData(model), None), 0.01)
+    overlaps = [f for f in diagnosis.findings if f.kind == "overlap at the start"]
+    assert len(overlaps) == 1
+    assert "0.15 m inside" in overlaps[0].text
+    assert "11 other pairs of bodies" in overlaps[0].text
 
 
 def test_diagnosis_tells_bodies_that_pass_through_each_other():

@@ -77,14 +77,16 @@ def write_comparison(
         for outcome in outcomes
         if outcome.failure
     ]
+    rows = [row(outcome) for outcome in outcomes]
+    shown = len(COLUMNS) if any(line[-1] for line in rows) else -1  # the last one where one ended
     return write_page(
         path,
         "comparison.html",
         title=f"{name}: contact models side by side",
         watched=bodies or "nothing",
-        columns=COLUMNS,
+        columns=COLUMNS[:shown],
         kinds=("", *("number" for _ in COLUMNS[1:-1]), ""),
-        rows=[row(outcome) for outcome in outcomes],
+        rows=[line[:shown] for line in rows],
         warnings=warnings,
         seen=_seen([outcome.trajectory for outcome in _two(outcomes)]) if clip else None,
         sections=_compared(outcomes),

@@ -15,6 +15,9 @@ from stiction.record.words import length
 DEEP = 1e-4
 """Overlap that is worth a word [m]: at rest under soft contact bodies overlap by less."""
 
+TOLD = 3
+"""Pairs that are named beside the deepest."""
+
 _NO_DISTANCE = (
     mujoco.mjtGeom.mjGEOM_HFIELD,
     mujoco.mjtGeom.mjGEOM_SDF,
@@ -23,7 +26,8 @@ _NO_DISTANCE = (
 
 
 def find_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> list[Finding]:
-    """Pairs of bodies whose contacts overlap in the state of data, the deepest first."""
+    """Pairs of bodies whose contacts overlap in the state of data, the deepest first, as one
+    finding: there may be dozens, and one remedy."""
     deepest: dict[tuple[str, str], tuple[float, str]] = {}
     for contact in range(data.ncon):
         depth = -float(data.contact.dist[contact])
@@ -34,14 +38,21 @@ def find_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> list[Finding]:
         if depth > deepest.get(pair, (0.0, ""))[0]:
             names = " and ".join(name_of(model, "geom", geom) for geom in geoms)
             deepest[pair] = (depth, names)
+    if not deepest:
+        return []
+    (pair, (depth, names)), *rest = sorted(deepest.items(), key=lambda item: -item[1][0])
+    others = ""
+    if rest:
+        told = [f"{' and '.join(bodies)} by {length(less)}" for bodies, (less, _) in rest[:TOLD]]
+        told += [f"{len(rest) - TOLD} other pairs of bodies"] * (len(rest) > TOLD)
+        others = f"; no deeper are {', '.join(told)}"
     return [
         Finding(
             "overlap at the start", " and ".join(pair),
-            f"{names} start {length(depth)} inside each other: they are pushed apart first, "
-            "whatever friction does.",
-            "another start (a keyframe, qpos0), or <exclude> if the two are never to touch",
+            f"{names} start {length(depth)} inside each other{others}. They are pushed apart "
+            "first, without friction.",
+            "another start (a keyframe, qpos0), or <exclude> where two are never to touch",
         )
-        for pair, (depth, names) in sorted(deepest.items(), key=lambda item: -item[1][0])
     ]  # fmt: skip
 
 

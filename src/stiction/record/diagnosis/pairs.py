@@ -117,7 +117,11 @@ class Seen:
 
     def look(self, data: mujoco.MjData, contacts: Sequence[Contact]) -> None:
         """Takes in one sample."""
-        pressed = [contact for contact in contacts if contact.mode != Mode.SEPARATE]
+        pressed = [
+            contact
+            for contact in contacts
+            if contact.mode != Mode.SEPARATE and not _pushed_apart(contact, data)
+        ]
         groups: dict[Key, list[Contact]] = {}
         for contact in pressed:
             condim, mu = int(data.contact.dim[contact.index]), float(contact.friction[0])
@@ -159,3 +163,11 @@ def resultant(group: list[Contact], frames: Array) -> tuple[float, float]:
     direction = pushes / push
     along = float(total @ direction)
     return along, float(np.linalg.norm(total - along * direction))
+
+
+def _pushed_apart(contact: Contact, data: mujoco.MjData) -> bool:
+    """Whether its geoms are so deep within each other that it has no friction, where the model
+    gives it some: then what it does says nothing about friction."""
+    given = float(data.contact.friction[contact.index, 0])
+    rubs = int(data.contact.dim[contact.index]) > 1
+    return contact.gap < 0.0 and contact.friction[0] == 0.0 and rubs and given > 0.0
