@@ -22,12 +22,13 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.iteration import (
+    CONTENT,
     FINISH_EPS,
     NEAR,
     SOLVED,
     follow_attempt,
 )
-from stiction.contact.solvers.proximal import copy_island, enter_cones, load_of, refine
+from stiction.contact.solvers.proximal import EXACT, copy_island, enter_cones, load_of, refine
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (
     Outcome,
@@ -41,7 +42,7 @@ from stiction.contact.solvers.workspace import (
 )
 from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
@@ -70,9 +71,6 @@ STARTS = (
 """In turn: modes alone share a load in one way whatever came before, where they can; then the
 impulses, with a small compliance that finishes at once if the modes are right, and with a large one
 that scatters fewer of those that are not."""
-
-FAR = 3.0
-"""Residual of a first start after which a second one seldom succeeds."""
 
 NEARBY = 0.3
 """Residual of an iterate that the interior point may begin near."""
@@ -162,6 +160,75 @@ def _do_nothing(g: Graph, s: BlockMatrix, k, v_free, f, v):
             v[j] = v_free[j]
 
 
+@lean_leaf
+def _is_due(streak):
+    """Whether a warm start is due after so many steps that the interior point answered: after one,
+    two, four, and then every eighth."""
+    return streak & (streak - 1) == 0 or streak & 7 == 0
+
+
+@lean
+def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, work, request):
+    """(rung, residual) of Newton's method from the guess: rung NONE if no start succeeds; steps in
+    a row that the interior point has answered the island, before this one."""
+    upon, streak = False, np.int64(0)
+    for at in range(g.members[k], g.members[k + 1]):
+        before = np.int64(request.built[g.member[at]])
+        upon |= before == Rung.IMPULSES
+        streak = max(streak, before - Rung.INTERIOR_POINT + 1)
+    # Where modes alone were not enough they seldom are. After the interior point they seldom are,
+    # either, and the last start costs more than it saves; on a heap one in thirty succeeds.
+    first, last = 1 if upon else 0, len(STARTS)
+    if streak > 0:
+        last = 2
+        if not small:
+            first = 1 if _is_due(streak) else last
+    rung, best = np.int64(Rung.NONE), np.inf
+    for turn in range(first, last):
+        keep, eps, limit, patience, hurry, enough = STARTS[turn]
+        copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+        best = refine(
+            address, k, load, np.int64(keep), eps, np.int64(limit),
+            np.int64(patience if small else hurry), EXACT, np.inf,
+        )  # fmt: skip
+        if best <= (SOLVED if turn == last - 1 else enough):
+            rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
+            break
+    return rung, best, streak
+
+
+@lean
+def _follow_attempts(
+    address, k, load, best, near, most, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
+):  # fmt: skip
+    """(residual, attempts) of the interior point, begun near the iterate at hand of residual
+    `best`, or the guess if that is far off, and from nothing; the best iterate is in work."""
+    if best > NEARBY:
+        best = np.inf
+        if near:
+            copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+        else:
+            _do_nothing(g, s, k, request.v_free, work.f, work.v)
+    copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+    taken = cold = 0
+    while near or (cold < most and best > ENOUGH):
+        best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
+        cold += 0 if near else 1
+        taken += 1
+        copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+        if best > SOLVED:
+            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, CONTENT, best)
+            if found < best:
+                best = found
+                copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+        near = not near and ENOUGH < best < NEARBY
+        if ticks() > request.setting[Setting.DEADLINE]:
+            break
+    if best == np.inf:
+        _do_nothing(g, s, k, request.v_free, work.f, work.v)
+    return best, taken
+
+
 @stage("void(intp, int64)")
 def solve_blocks(address, count):
     """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
@@ -169,7 +236,7 @@ def solve_blocks(address, count):
     b, g, s, request = unpack_problem(address)
     _, work = unpack_newton(address)
     (w,) = unpack_interior(address)
-    setting, weight, built, v_free = request.setting, work.weight, request.built, request.v_free
+    setting, weight, v_free = request.setting, work.weight, request.v_free
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
     for j in range(v_free.shape[0]):
         work.v[j] = v_free[j]
@@ -189,69 +256,33 @@ def solve_blocks(address, count):
                 if b.head[i, Head.KIND] == Kind.SOFT:
                     work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
             continue
-        best, rung, taken = np.inf, np.int64(Rung.NONE), 0
+        best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = g.members[k + 1] - g.members[k] <= SMALL
         most = setting[Setting.SMALL_ATTEMPTS] if small else setting[Setting.ATTEMPTS]
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:
-            upon, hard = False, False
-            for at in range(g.members[k], g.members[k + 1]):
-                before = np.int64(built[g.member[at]])
-                upon |= before == Rung.IMPULSES
-                hard |= before == Rung.INTERIOR_POINT
-            # Where modes alone were not enough they seldom are; after the interior point the last
-            # start costs more than it saves, and the second one too if the first was far off.
-            last = 2 if hard else len(STARTS)
-            for turn in range(1 if upon else 0, last):
-                keep, eps, limit, patience, hurry, enough = STARTS[turn]
-                copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
-                best = refine(
-                    address, k, load, np.int64(keep), eps, np.int64(limit),
-                    np.int64(patience if small else hurry), np.inf,
-                )  # fmt: skip
-                if best <= (SOLVED if turn == last - 1 else enough):
-                    rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
-                    break
-                if hard and not small and best > FAR:
-                    break
+            rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
             near = setting[Setting.WARM] == 1 and most > 0
-            if best > NEARBY:
-                best = np.inf
-                if near:
-                    copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
-                else:
-                    _do_nothing(g, s, k, v_free, work.f, work.v)
-            copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-            cold = 0
-            while near or (cold < most and best > ENOUGH):
-                best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
-                cold += 0 if near else 1
-                taken += 1
-                copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
-                if best > SOLVED:
-                    found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, best)
-                    if found < best:
-                        best = found
-                        copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-                near = not near and ENOUGH < best < NEARBY
-                if ticks() > setting[Setting.DEADLINE]:
-                    break
-            if best == np.inf:
-                _do_nothing(g, s, k, v_free, work.f, work.v)
+            best, taken = _follow_attempts(
+                address, k, load, best, near, most, g, b, s, work, w, request
+            )
             if best <= ENOUGH and small:
                 _, eps, limit, patience, _, enough = STARTS[0]
                 found = refine(
-                    address, k, load, np.int64(0), eps, np.int64(limit), np.int64(patience), np.inf
-                )
+                    address, k, load, np.int64(0), eps, np.int64(limit), np.int64(patience),
+                    EXACT, np.inf,
+                )  # fmt: skip
                 if found <= enough:
                     best = found
                 else:
                     copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+        else:
+            streak = np.int64(0)
         enter_cones(b, g, k, law, facets, work.f)
         for at in range(g.members[k], g.members[k + 1]):
-            built[g.member[at]] = rung
+            request.built[g.member[at]] = rung + streak
         request.outcome[k, Outcome.RESIDUAL] = best
         request.outcome[k, Outcome.FACTORIZATIONS] = setting[Setting.FACTORIZATIONS]
         request.outcome[k, Outcome.RUNG] = rung

@@ -60,7 +60,8 @@ from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
 EXACT = 1e-13
-"""Residual of impulses and speeds, relative to the load, at which the iteration ends."""
+"""Residual of impulses and speeds, relative to the load, that is rounding: what is to rest exactly
+is refined so far."""
 
 LEAST_EPS = 1e-9
 """Compliance of a row over its own inverse inertia, at least: below it the refined solve no longer
@@ -373,13 +374,14 @@ def _move(
             work.shape[i, 4] = before - work.u[i, 0] / (eps * work.weight[i, 0])
 
 
-@stage("float64(intp, int64, float64, int64, float64, int64, int64, float64)")
-def refine_island(address, k, load, keep, eps, limit, patience, least):
+@stage("float64(intp, int64, float64, int64, float64, int64, int64, float64, float64)")
+def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     """Residual of the best iterate, which replaces the impulses f and the velocity v of island k
     if it is better than the residual `least`; else they are as before.
 
     address: of a packed workspace; keep: 1 if f is to be built upon, 0 if only its modes are;
-    patience: iterations without half the residual after which modes are taken to go round.
+    patience: iterations without half the residual after which modes are taken to go round;
+    content: residual at which it ends.
     """
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
@@ -426,7 +428,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, least):
         if residual < best:
             best = residual
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
-        if residual <= EXACT or stuck > patience:
+        if residual <= content or stuck > patience:
             break
     copy_island(g, s, k, work.best_f, work.best_v, f, v)
     return best

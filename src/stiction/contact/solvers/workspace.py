@@ -121,7 +121,8 @@ class Request(NamedTuple):
     setting: Indices  # (Setting,)
     v_free: Array  # (nv,)
     guess: Array  # (cap, ROWS) impulses to start from
-    built: Array  # (cap,) `Rung` that answered the block's island; of the guess, then of the answer
+    built: Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
+    # INTERIOR_POINT and the steps in a row before that it had answered, added
     outcome: Array  # (nodes, Outcome) by island
 
 

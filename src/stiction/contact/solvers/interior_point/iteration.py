@@ -49,6 +49,7 @@ from stiction.contact.solvers.interior_point.rows import (
 )
 from stiction.contact.solvers.interior_point.units import classify
 from stiction.contact.solvers.proximal import (
+    LEAST_EPS,
     copy_island,
     enter_cones,
     refine,
@@ -81,11 +82,20 @@ SOLVED = 1e-9
 """Residual, relative to the load, with which an attempt is content; the certificate asks for 1e-8
 of scales that may be larger than the load or a little smaller."""
 
-CLOSE = 1e-5
-"""Residual at which Newton's method is tried."""
+CLOSE = 1e-6
+"""Residual at which Newton's method is tried: from ten times as far it takes twice as many
+factorizations, most of them in vain."""
 
 FINISH_EPS, FINISH, LINGER = 1e-4, 8, 1
-"""Its compliance, iterations at most, and those without half the residual."""
+"""Its compliance at most, iterations at most, and those without half the residual."""
+
+KICK = 30.0
+"""Its compliance over the residual that it begins with: impulses change by a thirtieth of the load
+at first, and modes that are right stay."""
+
+CONTENT = 1e-10
+"""Residual at which it ends. Bodies that come to rest are refined further in the next steps, by
+their warm starts."""
 
 WAIT = 3
 """Iterations between two such tries."""
@@ -124,7 +134,7 @@ class Attempt(NamedTuple):
 NEAR = -1
 """Number of the attempt that begins near the impulses and the velocity at hand."""
 
-BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 20.0, 1.0, 0.0, 1.0, 0.01)
+BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 24.0, 1.0, 0.0, 1.0, 0.01)
 
 ATTEMPTS = (
     Attempt(3.0, 0.99, 0.0, 30.0, 1.0, 0.0, 1.0, 0.01),
@@ -241,7 +251,7 @@ def follow_path(address, k, load, number, best):
             for j in range(s.start[node], s.start[node + 1]):
                 w.v[j] = request.v_free[j]
         speeds(b, g, k, w.v, w.u)
-    last, kept = -WAIT, 0.0
+    last, kept, begun = -WAIT, 0.0, full
     for turn in range(int(limit)):
         gap = measure_gap(b, g, k, w, weight, 0.0)
         find_rest(b, g, k, w, weight)
@@ -250,13 +260,14 @@ def follow_path(address, k, load, number, best):
         if residual <= CLOSE and turn - last >= WAIT:
             last = turn
             copy_island(g, s, k, w.f, w.v, work.f, work.v)
-            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, np.inf)
+            eps = min(FINISH_EPS, max(LEAST_EPS, KICK * residual))
+            found = refine(address, k, load, 1, eps, FINISH, LINGER, CONTENT, np.inf)
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
             if best <= SOLVED:
                 break
-        theta, shift, tries = full, kept, 0
+        theta, shift, tries = begun, kept, 0
         while True:
             scale_cones(b, g, k, w, weight)
             sign, step, theta, shift, tries = _predict(
@@ -276,6 +287,8 @@ def follow_path(address, k, load, number, best):
                 break
             theta = _lessen(theta)
         kept = 0.25 * shift if shift > 1.0 and theta > 0.0 else 0.0
+        # A fold lasts: every other iteration begins with what the one before it came to.
+        begun = theta if begun == full else full
         if sign == 0.0 or ticks() > deadline:
             break
         if not (step >= LEAST_STEP and step < np.inf):
