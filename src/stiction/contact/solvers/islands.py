@@ -199,10 +199,11 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
 
 @lean
 def _follow_attempts(
-    address, k, load, best, near, most, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
+    address, k, load, best, near, cold, most, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
 ):  # fmt: skip
     """(residual, attempts) of the interior point, begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, and from nothing; the best iterate is in work."""
+    `best`, or the guess if that is far off, and from nothing, from attempt `cold` on; the best
+    iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -210,7 +211,7 @@ def _follow_attempts(
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    taken = cold = 0
+    taken = 0
     while near or (cold < most and best > ENOUGH):
         best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
         cold += 0 if near else 1
@@ -258,7 +259,7 @@ def solve_blocks(address, count):
             continue
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = g.members[k + 1] - g.members[k] <= SMALL
-        most = setting[Setting.SMALL_ATTEMPTS] if small else setting[Setting.ATTEMPTS]
+        most = setting[Setting.ATTEMPTS]
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
@@ -266,7 +267,7 @@ def solve_blocks(address, count):
             rung = np.int64(Rung.INTERIOR_POINT)
             near = setting[Setting.WARM] == 1 and most > 0
             best, taken = _follow_attempts(
-                address, k, load, best, near, most, g, b, s, work, w, request
+                address, k, load, best, near, 0, most, g, b, s, work, w, request
             )
             if best <= ENOUGH and small:
                 _, eps, limit, patience, _, enough = STARTS[0]
@@ -287,6 +288,26 @@ def solve_blocks(address, count):
         request.outcome[k, Outcome.FACTORIZATIONS] = setting[Setting.FACTORIZATIONS]
         request.outcome[k, Outcome.RUNG] = rung
         request.outcome[k, Outcome.ATTEMPTS] = taken
+        request.outcome[k, Outcome.LOAD] = load
+
+
+@stage("void(intp, int64, int64, int64)", eager=False)
+def resume_attempts(address, k, first, most):
+    """The interior point's attempts from `first` to `most` on an island that those before did not
+    solve: the better one of what it had and what is found, and its residual."""
+    b, g, s, request = unpack_problem(address)
+    _, work = unpack_newton(address)
+    (w,) = unpack_interior(address)
+    setting, outcome = request.setting, request.outcome
+    load, best = outcome[k, Outcome.LOAD], outcome[k, Outcome.RESIDUAL]
+    setting[Setting.FACTORIZATIONS] = 0
+    best, taken = _follow_attempts(
+        address, k, load, best, False, first, most, g, b, s, work, w, request
+    )
+    enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
+    outcome[k, Outcome.RESIDUAL] = best
+    outcome[k, Outcome.ATTEMPTS] += taken
+    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
 
 
 free_all, solve_all = free_islands.external, solve_blocks.external

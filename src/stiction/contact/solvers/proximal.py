@@ -260,49 +260,55 @@ def linearize(b: Blocks, g: Graph, k, law, work: NewtonWorkspace, D, memory, eps
                 D[i, ROWS * r] = edge * stiff
 
 
+@lean_leaf
+def _residual(b: Blocks, i, law, facets, u, f, weight, load):
+    """Largest entry of Alart and Curnier's functions of block i, relative to the load."""
+    head, data = b.head, b.data
+    kind, rows = head[i, Head.KIND], head[i, Head.ROWS]
+    if weight[i, 0] <= 0.0 or kind == Kind.SOFT:
+        return 0.0
+    length = np.sqrt(weight[i, 0])
+    x, y = f[i, 0] * length / load, u[i, 0] / (length * load)
+    if kind == Kind.HOLD:
+        off = abs(y)
+    elif kind == Kind.BOX:
+        edge = data[i, Datum.LIMIT] * length / load
+        off = abs(x - min(max(x - y, -edge), edge))
+    else:
+        off = abs(min(x, y))
+    if kind == Kind.CONTACT and rows > 2 and weight[i, 1] > 0.0:
+        across = np.sqrt(weight[i, 1])
+        s0, s1 = u[i, 1] / (across * load), u[i, 2] / (across * load)
+        if law == Law.NO_SLIP and data[i, Datum.BOUND] >= 0.0 and data[i, Datum.SLIDE] > 0.0:
+            off = max(off, np.sqrt(s0 * s0 + s1 * s1))
+        elif law == Law.COULOMB and data[i, Datum.SLIDE] > 0.0:
+            p0, p1 = f[i, 1] * across / load, f[i, 2] * across / load
+            radius = data[i, Datum.SLIDE] * x * across / length if x > 0.0 else 0.0
+            y0, y1 = p0 - s0, p1 - s1
+            if facets > 0:
+                q0, q1, _ = project_polygon(y0, y1, radius, 0.0, facets)
+            else:
+                size = np.sqrt(y0 * y0 + y1 * y1)
+                shrink = 1.0 if size <= radius else radius / size
+                q0, q1 = y0 * shrink, y1 * shrink
+            off = max(off, max(abs(p0 - q0), abs(p1 - q1)))
+        if law == Law.COULOMB:
+            for r in range(3, rows):
+                if weight[i, r] > 0.0:
+                    rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
+                    span = np.sqrt(weight[i, r])
+                    edge = rough * max(x, 0.0) * span / length
+                    p, s = f[i, r] * span / load, u[i, r] / (span * load)
+                    off = max(off, abs(p - min(max(p - s, -edge), edge)))
+    return off
+
+
 @lean
 def residual_of(b: Blocks, g: Graph, k, law, facets, u, f, weight, load):
     """Largest entry of Alart and Curnier's functions over island k, relative to the load."""
-    head, data = b.head, b.data
     worst = 0.0
     for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        kind, rows = head[i, Head.KIND], head[i, Head.ROWS]
-        if weight[i, 0] <= 0.0 or kind == Kind.SOFT:
-            continue
-        length = np.sqrt(weight[i, 0])
-        x, y = f[i, 0] * length / load, u[i, 0] / (length * load)
-        if kind == Kind.HOLD:
-            off = abs(y)
-        elif kind == Kind.BOX:
-            edge = data[i, Datum.LIMIT] * length / load
-            off = abs(x - min(max(x - y, -edge), edge))
-        else:
-            off = abs(min(x, y))
-        if kind == Kind.CONTACT and rows > 2 and weight[i, 1] > 0.0:
-            across = np.sqrt(weight[i, 1])
-            s0, s1 = u[i, 1] / (across * load), u[i, 2] / (across * load)
-            if law == Law.NO_SLIP and data[i, Datum.BOUND] >= 0.0 and data[i, Datum.SLIDE] > 0.0:
-                off = max(off, np.sqrt(s0 * s0 + s1 * s1))
-            elif law == Law.COULOMB and data[i, Datum.SLIDE] > 0.0:
-                p0, p1 = f[i, 1] * across / load, f[i, 2] * across / load
-                radius = data[i, Datum.SLIDE] * x * across / length if x > 0.0 else 0.0
-                y0, y1 = p0 - s0, p1 - s1
-                if facets > 0:
-                    q0, q1, _ = project_polygon(y0, y1, radius, 0.0, facets)
-                else:
-                    size = np.sqrt(y0 * y0 + y1 * y1)
-                    shrink = 1.0 if size <= radius else radius / size
-                    q0, q1 = y0 * shrink, y1 * shrink
-                off = max(off, max(abs(p0 - q0), abs(p1 - q1)))
-            if law == Law.COULOMB:
-                for r in range(3, rows):
-                    if weight[i, r] > 0.0:
-                        rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
-                        span = np.sqrt(weight[i, r])
-                        edge = rough * max(x, 0.0) * span / length
-                        p, s = f[i, r] * span / load, u[i, r] / (span * load)
-                        off = max(off, abs(p - min(max(p - s, -edge), edge)))
+        off = _residual(b, g.member[at], law, facets, u, f, weight, load)
         if not off <= worst:  # also where it is not a number
             worst = off
     return worst
@@ -432,6 +438,20 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             break
     copy_island(g, s, k, work.best_f, work.best_v, f, v)
     return best
+
+
+@stage("void(intp, int64, float64)", eager=False)
+def spread_residual(address, k, load):
+    """Takes the impulses f of island k into their cones, and writes the residual of each of its
+    blocks into `System.pull`, column 0."""
+    b, g, _, request = unpack_problem(address)
+    y, work = unpack_newton(address)
+    law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
+    enter_cones(b, g, k, law, facets, work.f)
+    speeds(b, g, k, work.v, work.u)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        y.pull[i, 0] = _residual(b, i, law, facets, work.u, work.f, work.weight, load)
 
 
 refine = refine_island.external

@@ -34,11 +34,8 @@ class Setting(IntEnum):
     DEADLINE = 3
     """Tick after which no further attempt is begun."""
     ATTEMPTS = 4
-    """Attempts of the interior point, at most."""
-    SMALL_ATTEMPTS = 5
-    """The same on a small island: fewer where a ladder stands behind, whose pivoting solves such a
-    one sooner than another attempt would."""
-    FACTORIZATIONS = 6
+    """Of the interior point from nothing, at most."""
+    FACTORIZATIONS = 5
     """Count, written by the solvers."""
 
 
@@ -56,6 +53,8 @@ class Outcome(IntEnum):
     """A `Rung`."""
     ATTEMPTS = 3
     """Of the interior point."""
+    LOAD = 4
+    """How hard the free motion runs into it, by energy [sqrt(J)]."""
 
 
 class Rung(IntEnum):
@@ -121,7 +120,9 @@ class Request(NamedTuple):
     setting: Indices  # (Setting,)
     v_free: Array  # (nv,)
     guess: Array  # (cap, ROWS) impulses to start from
-    built: Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
+    built: (
+        Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
+    )
     # INTERIOR_POINT and the steps in a row before that it had answered, added
     outcome: Array  # (nodes, Outcome) by island
 

@@ -17,7 +17,7 @@ from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Count, unpack_step
 
 BEFORE_LADDER = 1
-"""Attempts on a small island before the contact model's ladder is asked."""
+"""Attempts from nothing before an island is handed to what is more patient (`climb.py`)."""
 
 
 @stage("float64(intp, float64)")
@@ -40,9 +40,9 @@ grade = grade_step.external
 
 @kernel
 def ask(request: Request, law, facets, warm, attempts, budget):
-    """Settings of a solve. Under a budget no ladder is climbed: small islands have all attempts."""
+    """Settings of a solve. Under a budget no ladder is climbed: islands have all attempts."""
     setting = request.setting
-    setting[Setting.SMALL_ATTEMPTS] = attempts if budget > 0 else min(attempts, BEFORE_LADDER)
+    most = attempts if budget > 0 else min(attempts, BEFORE_LADDER)
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
-    setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, attempts
+    setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, most
     setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS

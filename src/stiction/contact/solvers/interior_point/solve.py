@@ -16,15 +16,16 @@ from scipy.sparse.csgraph import connected_components
 
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, inverse_inertias
-from stiction.contact.problem.graph import connect_blocks
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, allocate
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED
+from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Room, Setting, SolverWorkspace
-from stiction.kernels.skyline import close_skyline, factor_skyline, lay_out, solve_skyline
+from stiction.contact.solvers.patches import persist
+from stiction.contact.solvers.posed import pose
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting, SolverWorkspace
+from stiction.kernels.skyline import close_skyline, lay_out
 from stiction.status import Code
 
 Indices = NDArray[np.int64]
@@ -53,9 +54,11 @@ def solve_interior_point(
     settings = work.request.setting
     settings[Setting.LAW], settings[Setting.FACETS] = Law.COULOMB, options.facets
     settings[Setting.WARM], settings[Setting.DEADLINE] = 0, ENDLESS
-    settings[Setting.ATTEMPTS] = settings[Setting.SMALL_ATTEMPTS] = len(ATTEMPTS)
+    settings[Setting.ATTEMPTS] = 1
     solve_blocks(work.packed.ctypes.data, len(rows))
     outcome = work.request.outcome
+    for k in np.flatnonzero(outcome[:, Outcome.RESIDUAL] > SOLVED).tolist():
+        persist(work, k)
     solved = outcome[:, Outcome.RESIDUAL].max(initial=0.0) <= SOLVED
     normal, tangent, box = np.zeros(posed.nc), np.zeros((posed.nc, 2)), np.zeros(posed.nb)
     for f, (kind, i, tied) in zip(work.newton.f, rows, strict=False):
@@ -92,29 +95,14 @@ def fill(problem: ContactProblem) -> tuple[SolverWorkspace, list[Row]]:
     skyline = int(lay_out(first, row))
     blocks, rows = _gather(problem)
     columns = [place[np.flatnonzero(np.any(values != 0.0, axis=0))] for values in blocks]
-    widths = np.array([len(c) for c in columns] or [0])
-    heights = np.array([len(values) for values in blocks] or [0])
-    cap = max(len(blocks), 1)
-    room = Room(cap, max(1, int((widths * heights).sum())), 2 * cap, cap, 4 * count, 4 * skyline)
-    while True:
-        work = SolverWorkspace(start, skyline, room)
-        b = work.blocks
-        b.first[:], b.row[:] = first, row
-        for j in range(nv):
-            b.mass[row[j] + first[j] : row[j] + j + 1] = mass[j, first[j] : j + 1]
-        b.velocity[:], b.push[:] = a.velocity[order], problem.dt * a.force[order]
-        _write(problem, b, blocks, columns, order, rows)
-        if connect_blocks(b, len(blocks), work.graph, work.matrix):
-            break
-        room = room.needed((room.blocks, room.entries), work.graph)
-    factor = b.mass.copy()
-    factor_skyline(factor, row, first)
-    free = work.request.v_free
-    free[:] = b.push
-    solve_skyline(factor, row, first, free)
-    free += b.velocity
-    inverse_inertias(b, len(blocks), factor, np.zeros(nv), work.newton.weight)
-    return work, rows
+    entries = sum(len(c) * len(values) for c, values in zip(columns, blocks, strict=True))
+    b = allocate(nv, len(blocks), entries, skyline)
+    b.first[:], b.row[:] = first, row
+    for j in range(nv):
+        b.mass[row[j] + first[j] : row[j] + j + 1] = mass[j, first[j] : j + 1]
+    b.velocity[:], b.push[:] = a.velocity[order], problem.dt * a.force[order]
+    _write(problem, b, blocks, columns, order, rows)
+    return pose(start, b), rows
 
 
 def _gather(problem: ContactProblem) -> tuple[list[Array], list[Row]]:
