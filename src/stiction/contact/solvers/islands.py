@@ -75,6 +75,9 @@ that scatters fewer of those that are not."""
 NEARBY = 0.3
 """Residual of an iterate that the interior point may begin near."""
 
+MENDABLE = 0.1
+"""Residual of an iterate that is worth mending (`patches.py`): beyond, it is wrong everywhere."""
+
 ENOUGH = 2e-9
 """Residual with which no further attempt is made: rounding may leave as much on a heap."""
 
@@ -199,11 +202,12 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
 
 @lean
 def _follow_attempts(
-    address, k, load, best, near, cold, most, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
+    address, k, load, best, near, cold, most, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w,
+    request,
 ):  # fmt: skip
     """(residual, attempts) of the interior point, begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, and from nothing, from attempt `cold` on; the best
-    iterate is in work."""
+    `best`, or the guess if that is far off, and from nothing, from attempt `cold` to `most`, until
+    the residual is `enough`; the best iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -212,7 +216,7 @@ def _follow_attempts(
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
     taken = 0
-    while near or (cold < most and best > ENOUGH):
+    while near or (cold < most and best > enough):
         best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
         cold += 0 if near else 1
         taken += 1
@@ -222,7 +226,7 @@ def _follow_attempts(
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-        near = not near and ENOUGH < best < NEARBY
+        near = not near and enough < best < NEARBY
         if ticks() > request.setting[Setting.DEADLINE]:
             break
     if best == np.inf:
@@ -266,8 +270,9 @@ def solve_blocks(address, count):
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
             near = setting[Setting.WARM] == 1 and most > 0
+            enough = MENDABLE if setting[Setting.MENDED] == 1 and not small else ENOUGH
             best, taken = _follow_attempts(
-                address, k, load, best, near, 0, most, g, b, s, work, w, request
+                address, k, load, best, near, 0, most, enough, g, b, s, work, w, request
             )
             if best <= ENOUGH and small:
                 _, eps, limit, patience, _, enough = STARTS[0]
@@ -302,7 +307,7 @@ def resume_attempts(address, k, first, most):
     load, best = outcome[k, Outcome.LOAD], outcome[k, Outcome.RESIDUAL]
     setting[Setting.FACTORIZATIONS] = 0
     best, taken = _follow_attempts(
-        address, k, load, best, False, first, most, g, b, s, work, w, request
+        address, k, load, best, False, first, most, ENOUGH, g, b, s, work, w, request
     )
     enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
     outcome[k, Outcome.RESIDUAL] = best

@@ -20,6 +20,8 @@ How it fails: the rounds run out, where what is undecided reaches through the he
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -29,7 +31,7 @@ from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, CONTENT, FINISH_EPS, KICK
-from stiction.contact.solvers.islands import ENOUGH, resume_attempts, solve_blocks
+from stiction.contact.solvers.islands import MENDABLE, resume_attempts, solve_blocks
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import LEAST_EPS, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
@@ -54,45 +56,43 @@ PATCH_ATTEMPTS = 3
 FINISH, LINGER = 8, 2
 """Iterations of Newton's method on the whole island, at most and without half the residual."""
 
-HOPELESS = 0.1
-"""Residual of an iterate that is not worth mending: it is wrong everywhere."""
+Judge = Callable[[float], bool]
+"""Whether the iterate at hand, of that residual, is an answer."""
 
 
-def persist(work: SolverWorkspace, k: int) -> None:
-    """Mends an island that one attempt from nothing did not solve; then takes all further attempts,
+def persist(work: SolverWorkspace, k: int, first: int, passes: Judge) -> None:
+    """Mends island k; where that is not enough, takes the interior point's attempts from `first` on
     and mends it again."""
-    if mend_island(work, k) > ENOUGH:
-        resume_attempts(work.packed.ctypes.data, k, 1, len(ATTEMPTS))
-        mend_island(work, k)
+    if not mend_island(work, k, passes):
+        resume_attempts(work.packed.ctypes.data, k, first, len(ATTEMPTS))
+        mend_island(work, k, passes)
 
 
-def mend_island(work: SolverWorkspace, k: int) -> float:
-    """Residual of island k, whose impulses and velocity, in `work.newton`, become those of the best
-    round."""
+def mend_island(work: SolverWorkspace, k: int, passes: Judge) -> bool:
+    """Whether island k is solved, its impulses and velocity, in `work.newton`, being those of the
+    best round."""
     outcome, address = work.request.outcome, work.packed.ctypes.data
     load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
-    if not best <= HOPELESS:
-        return best
+    if not best <= MENDABLE:
+        return False
     island = Island(work, k)
-    kept = island.iterate()
-    rings = 1
-    for _ in range(ROUNDS):
-        if best <= ENOUGH:
-            break
-        spread_residual(address, k, load)
+    kept, rings, taken = island.iterate(), 1, 0
+    spread_residual(address, k, load)
+    while not passes(best) and taken < ROUNDS:
         island.solve_patch(island.find_nodes(work.system.pull[island.members, 0], rings))
         spread_residual(address, k, load)
         after = float(work.system.pull[island.members, 0].max())
         eps = min(FINISH_EPS, max(LEAST_EPS, KICK * after))
         found = refine_island(address, k, load, 1, eps, FINISH, LINGER, CONTENT, np.inf)
-        if found < best:
-            best, kept = found, island.iterate()
-        else:
+        if not found < best:
             island.put(*kept)
             rings += 1
-    spread_residual(address, k, load)
+        spread_residual(address, k, load)
+        if found < best:
+            best, kept = found, island.iterate()
+        taken += 1
     outcome[k, Outcome.RESIDUAL] = best
-    return best
+    return taken < ROUNDS or passes(best)
 
 
 class Island:
@@ -154,7 +154,7 @@ class Island:
         count, setting = len(inside), patch.request.setting
         setting[:] = work.request.setting
         setting[Setting.WARM], setting[Setting.DEADLINE] = 1, ENDLESS
-        setting[Setting.ATTEMPTS] = PATCH_ATTEMPTS
+        setting[Setting.ATTEMPTS], setting[Setting.MENDED] = PATCH_ATTEMPTS, 0
         patch.request.guess[:count] = work.newton.f[inside]
         patch.request.built[:count] = Rung.INTERIOR_POINT
         solve_blocks(patch.packed.ctypes.data, count)

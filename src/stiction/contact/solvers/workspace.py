@@ -35,7 +35,9 @@ class Setting(IntEnum):
     """Tick after which no further attempt is begun."""
     ATTEMPTS = 4
     """Of the interior point from nothing, at most."""
-    FACTORIZATIONS = 5
+    MENDED = 5
+    """1 if large islands are handed to `patches.py` before an attempt from nothing is made."""
+    FACTORIZATIONS = 6
     """Count, written by the solvers."""
 
 

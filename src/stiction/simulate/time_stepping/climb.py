@@ -1,10 +1,10 @@
 """Islands that the compiled solvers did not answer, in more patient ways.
 
-    small     the contact model's own ladder, as a problem of arrays by itself: its matrices are
-              dense
-    others    mended where they are wrong (`contact/solvers/patches.py`); then the interior point's
-              further attempts, and mended again; up to LARGE blocks the ladder's first rung as
-              well, if the step would fail without it: pivoting may take seconds there
+    patches   mended where they are wrong (`contact/solvers/patches.py`); large ones, if that is not
+              enough, by the interior point's further attempts, and mended again
+    ladder    of small ones the contact model's own ladder, as a problem of arrays by itself: its
+              matrices are dense. Up to LARGE blocks its first rung alone, if the step would fail
+              without it: pivoting may take seconds there
 
 What is found replaces what was there only where the certificate of the whole step is the better
 for it.
@@ -22,7 +22,7 @@ from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island, persist
+from stiction.contact.solvers.patches import Island, mend_island, persist
 from stiction.contact.solvers.workspace import Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
@@ -33,6 +33,10 @@ SMALL = 48
 
 LARGE = 100
 """Blocks of an island that the ladder is asked about at all."""
+
+GRADED = 1e-7
+"""Residual from which on the certificate is asked whether an island is solved: rounding may leave
+more of it on a heap than SOLVED, and pass."""
 
 PATCHES = "patches"
 """The rung of what was mended."""
@@ -52,6 +56,12 @@ def climb_islands(
     """(certificate of the step, rungs): tries every unsolved island, and leaves the better answers
     in the workspace. An island takes the first rung of the ladder that reaches `tolerance`: those
     after it cost a thousand steps."""
+
+    def passes(residual: float) -> bool:
+        if residual <= SOLVED or residual > GRADED:
+            return residual <= SOLVED
+        return bool(grade_step(work.address, RESIDUAL) <= RESIDUAL)
+
     worst = float(grade_step(work.address, RESIDUAL))
     answered: tuple[str, ...] = ()
     for k in unsolved_islands(work):
@@ -61,14 +71,16 @@ def climb_islands(
         size = len(island.members)
         before = island.iterate()
         if size > SMALL:
-            persist(work.solver, k)
-            found = float(grade_step(work.address, RESIDUAL))
-            if found < worst:
-                worst, answered, before = found, (PATCHES,), island.iterate()
-            else:
-                island.put(*before)
-            if size > LARGE or worst <= tolerance:
-                continue
+            persist(work.solver, k, 0, passes)
+        else:
+            mend_island(work.solver, k, passes)
+        found = float(grade_step(work.address, RESIDUAL))
+        if found < worst:
+            worst, answered, before = found, (PATCHES,), island.iterate()
+        else:
+            island.put(*before)
+        if size > LARGE or worst <= (RESIDUAL if size <= SMALL else tolerance):
+            continue
         part = cut_out(work.blocks, island.members, island.dofs)
         problem = to_problem(part, size, dt)
         solution = contact.solve_to(problem, tolerance, None if size <= SMALL else 1)

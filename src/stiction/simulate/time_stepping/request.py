@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stiction.contact.certificate.grading import grade_blocks
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.solvers.workspace import (
     ENDLESS,
@@ -45,4 +48,5 @@ def ask(request: Request, law, facets, warm, attempts, budget):
     most = attempts if budget > 0 else min(attempts, BEFORE_LADDER)
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
     setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, most
+    setting[Setting.MENDED] = np.int64(budget <= 0 and law != Law.FRICTIONLESS)
     setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS

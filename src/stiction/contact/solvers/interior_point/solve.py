@@ -58,7 +58,7 @@ def solve_interior_point(
     solve_blocks(work.packed.ctypes.data, len(rows))
     outcome = work.request.outcome
     for k in np.flatnonzero(outcome[:, Outcome.RESIDUAL] > SOLVED).tolist():
-        persist(work, k)
+        persist(work, k, 1, lambda residual: residual <= SOLVED)
     solved = outcome[:, Outcome.RESIDUAL].max(initial=0.0) <= SOLVED
     normal, tangent, box = np.zeros(posed.nc), np.zeros((posed.nc, 2)), np.zeros(posed.nb)
     for f, (kind, i, tied) in zip(work.newton.f, rows, strict=False):
