@@ -15,7 +15,8 @@ wider by a ring of neighbours. Of 56 steps of falling boxes, capsules and sphere
 attempts of the interior point or more, patches mend 54 in two rounds on average, among them eight
 of nine that all of its attempts had left unsolved.
 
-How it fails: the rounds run out, where what is undecided reaches through the heap.
+How it fails: the rounds run out, or the patch has grown to the whole island (a single tree has no
+smaller one), where what is undecided reaches through the heap.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ def mend_island(work: SolverWorkspace, k: int, passes: Judge) -> bool:
     kept, rings, taken = island.iterate(), 1, 0
     spread_residual(address, k, load)
     while not passes(best) and taken < ROUNDS:
-        island.solve_patch(island.find_nodes(work.system.pull[island.members, 0], rings))
+        nodes = island.find_nodes(work.system.pull[island.members, 0], rings)
+        if nodes.sum() == island.nodes:
+            taken = ROUNDS
+            break
+        island.solve_patch(nodes)
         spread_residual(address, k, load)
         after = float(work.system.pull[island.members, 0].max())
         eps = min(FINISH_EPS, max(LEAST_EPS, KICK * after))
@@ -103,7 +108,7 @@ class Island:
         self.work = work
         self.members = np.sort(g.member[g.members[k] : g.members[k + 1]])
         nodes = np.sort(s.order[g.positions[k] : g.positions[k + 1]])
-        self.dofs = spans(s.start, nodes)
+        self.nodes, self.dofs = len(nodes), spans(s.start, nodes)
         counts = g.pieces[self.members + 1] - g.pieces[self.members]
         pieces = np.concatenate([np.arange(a, a + n) for a, n in zip(
             g.pieces[self.members], counts, strict=True)])  # fmt: skip
