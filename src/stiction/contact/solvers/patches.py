@@ -63,10 +63,15 @@ Judge = Callable[[float], bool]
 
 def persist(work: SolverWorkspace, k: int, first: int, passes: Judge) -> None:
     """Mends island k; where that is not enough, takes the interior point's attempts from `first` on
-    and mends it again."""
-    if not mend_island(work, k, passes):
-        resume_attempts(work.packed.ctypes.data, k, first, len(ATTEMPTS))
-        mend_island(work, k, passes)
+    and mends what is better than before."""
+    residual = work.request.outcome[:, Outcome.RESIDUAL]
+    best = np.inf
+    for attempt in range(first, len(ATTEMPTS) + 1):
+        if residual[k] < best and mend_island(work, k, passes):
+            break
+        best = float(residual[k])
+        if attempt < len(ATTEMPTS):
+            resume_attempts(work.packed.ctypes.data, k, attempt, attempt + 1)
 
 
 def mend_island(work: SolverWorkspace, k: int, passes: Judge) -> bool:
