@@ -112,6 +112,7 @@ def test_compare_prints_a_table_and_writes_plots(tmp_path, capsys):
     theirs = next(line for line in lines if line[:1] == ["mujoco"])
     assert float(ours[1]) < 1e-6 < float(theirs[1])
     text = (tmp_path / "stiction-runs" / "pinch-compare" / "compare.html").read_text("utf-8")
+    assert ">ended<" not in text  # a column that only runs which end early fill
     assert "<h2>Slip</h2>" in text
     assert 'src="http' not in text
 

@@ -85,7 +85,7 @@ def write_comparison(
         title=f"{name}: contact models side by side",
         watched=bodies or "nothing",
         columns=COLUMNS[:shown],
-        kinds=("", *("number" for _ in COLUMNS[1:-1]), ""),
+        kinds=("", *("number" for _ in COLUMNS[1:-1]), "")[:shown],
         rows=[line[:shown] for line in rows],
         warnings=warnings,
         seen=_seen([outcome.trajectory for outcome in _two(outcomes)]) if clip else None,
