@@ -1,6 +1,5 @@
 """Steps as functions of PyTorch and JAX, checked against differences."""
 
-import mujoco
 import numpy as np
 import pytest
 from mjcf import load
@@ -8,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import stiction
 from stiction.errors import InvalidInput
-from stiction.gradients.function import State, StepFunction
+from stiction.gradients.function import Inputs, State, StepFunction
 
 ARM = """
 <mujoco>
@@ -33,7 +32,7 @@ def arm(size=TOUCHING):
 
 def batch(sim, rng, shape=(3,)):
     m = sim.model
-    return (
+    return Inputs(
         np.zeros((*shape, m.nq)),
         np.abs(rng.normal(size=(*shape, m.nv))) * [0.3, 0.2],
         0.1 * rng.normal(size=(*shape, m.na)),
@@ -48,33 +47,50 @@ def test_gradients_go_back_through_quaternions():
   <body pos="1 0 1"><joint type="ball"/><geom type="capsule" fromto="0 0 0 .3 0 .1" size=".02"/>
   </body></worldbody></mujoco>""")
     function, rng = StepFunction(stiction.Simulator(model)), np.random.default_rng(0)
-    start = [model.qpos0 + 0.0, rng.normal(size=model.nv), np.zeros(0), np.zeros(0)]
-    start[0][3:7], start[0][7:] = [0.9, 0.1, 0.2, -0.4], [0.7, -0.5, 0.2, 0.3]  # not of unit length
+    start = Inputs(model.qpos0 + 0.0, rng.normal(size=model.nv), np.zeros(0), np.zeros(0))
+    start.qpos[3:7], start.qpos[7:] = [0.9, 0.1, 0.2, -0.4], [0.7, -0.5, 0.2, 0.3]  # not unit
     weight = State(rng.normal(size=model.nq), rng.normal(size=model.nv), np.zeros(0))
-    unit = start[0].copy()
-    mujoco.mj_normalizeQuat(model, unit)
-    by_q, by_v, *_ = function.backward(unit, *start[1:], weight)
+    end = function.forward(start).qpos
+    by_q, by_v, *_ = function.pull(start, end, weight)
 
     def value(qpos, qvel):
-        end = function.forward(qpos, qvel, *start[2:])
+        end = function.forward(start._replace(qpos=qpos, qvel=qvel))
         return end.qpos @ weight.qpos + end.qvel @ weight.qvel
 
+    qpos, qvel = start[:2]
     for k in range(model.nq):
         move = 1e-6 * np.eye(model.nq)[k]
-        want = (value(unit + move, start[1]) - value(unit - move, start[1])) / 2e-6
+        want = (value(qpos + move, qvel) - value(qpos - move, qvel)) / 2e-6
         assert by_q[k] == pytest.approx(want, rel=1e-5, abs=1e-6)
     for k in range(model.nv):
         move = 1e-6 * np.eye(model.nv)[k]
-        want = (value(unit, start[1] + move) - value(unit, start[1] - move)) / 2e-6
+        want = (value(qpos, qvel + move) - value(qpos, qvel - move)) / 2e-6
         assert by_v[k] == pytest.approx(want, rel=1e-5, abs=1e-6)
+    change = Inputs(rng.normal(size=model.nq), rng.normal(size=model.nv), np.zeros(0), np.zeros(0))
+    ahead = function.push(start, end, change)
+    there = ahead.qpos @ weight.qpos + ahead.qvel @ weight.qvel
+    assert there == pytest.approx(by_q @ change.qpos + by_v @ change.qvel)
 
 
 def test_a_batch_of_wrong_shape_is_refused():
     function = StepFunction(arm())
     with pytest.raises(InvalidInput, match="ctrl"):
-        function.forward(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((2, 2)))
+        function.forward(
+            Inputs(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((2, 2)))
+        )
 
 
+def test_edits_of_the_model_are_followed():
+    sim = arm(CLEAR)
+    function, inputs = StepFunction(sim), batch(sim, np.random.default_rng(2))
+    before = function.forward(inputs)
+    sim.model.opt.gravity[2] = 0.0
+    after = function.forward(inputs)
+    assert np.abs(after.qvel - before.qvel).min() > 1e-3
+    assert_allclose(after.qvel, StepFunction(sim).forward(inputs).qvel, atol=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # by forward mode
 @pytest.mark.parametrize("size", [TOUCHING, CLEAR])
 def test_torch_agrees_with_its_own_gradcheck(size):
     torch = pytest.importorskip("torch")
@@ -84,7 +100,12 @@ def test_torch_agrees_with_its_own_gradcheck(size):
     qpos, qvel, act, ctrl = batch(sim, np.random.default_rng(1))
     inputs = [torch.tensor(part, requires_grad=True) for part in (qpos, qvel, ctrl, act)]
     assert torch.autograd.gradcheck(
-        lambda *parts: step(sim, *parts), inputs, eps=1e-6, atol=1e-5, rtol=1e-4
+        lambda *parts: step(sim, *parts),
+        inputs,
+        eps=1e-6,
+        atol=1e-5,
+        rtol=1e-4,
+        check_forward_ad=True,
     )
     alone = step(sim, inputs[0][0], inputs[1][0])
     assert [tuple(part.shape) for part in alone] == [(2,), (2,), (1,)]
@@ -106,8 +127,10 @@ def test_jax_agrees_with_differences_under_jit_and_vmap(size):
         return sum((end * part).sum() for end, part in zip(ends, weight, strict=True))
 
     found = jax.jit(jax.vmap(jax.grad(value, argnums=(0, 1, 2, 3))))(qpos, qvel, ctrl, act)
-    want = function.backward(qpos, qvel, act, ctrl, State(*(np.tile(w, (3, 1)) for w in weight)))
-    for have, part in zip(found, (want[0], want[1], want[3], want[2]), strict=True):
+    inputs = Inputs(qpos, qvel, act, ctrl)
+    end = function.forward(inputs).qpos
+    want = function.pull(inputs, end, State(*(np.tile(w, (3, 1)) for w in weight)))
+    for have, part in zip(found, (want.qpos, want.qvel, want.ctrl, want.act), strict=True):
         assert_allclose(have, part, atol=1e-10)
     eps = 1e-6
     for k in range(sim.model.nu):

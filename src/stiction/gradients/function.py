@@ -1,134 +1,222 @@
-"""A step as a function of arrays: next state, and gradients taken back through it.
+"""A step as a function of arrays: next states, changes taken forward and gradients taken back.
 
-Positions are qpos, with quaternions as they are. A quaternion is made unit before the step, so that
-its length does not matter, and gradients have no part along it:
+Positions are qpos, with quaternions as they are. A quaternion q is made unit before the step, so
+that its length does not matter, and gradients have no part along it. With u = q / |q|,
 
-    q = q0 exp(change)     dq = 1/2 q0 (0, change),    change = 2 vec(q0* dq)
+    u exp(change)     du = 1/2 u (0, change),    change = 2 vec(u* dq) / |q|
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import threading
+import weakref
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.changes import Fields
 from stiction.errors import InvalidInput
+from stiction.simulate.batch.batch import Batch
 from stiction.simulate.simulator import Simulator
 
 Array = NDArray[np.float64]
 
 BALL, FREE = int(mujoco.mjtJoint.mjJNT_BALL), int(mujoco.mjtJoint.mjJNT_FREE)
+NONE = int(mujoco.mjtStage.mjSTAGE_NONE)
 
 
 class State(NamedTuple):
-    """Arrays (..., n) of a batch of states, or of gradients with respect to them."""
+    """Arrays (..., n) of a batch of states, of changes of them, or of gradients by them."""
 
     qpos: Array
     qvel: Array
     act: Array
 
 
+class Inputs(NamedTuple):
+    """The same of what a step begins with."""
+
+    qpos: Array
+    qvel: Array
+    act: Array
+    ctrl: Array
+
+
 class StepFunction:
-    """The step of a simulator. Everything that is no argument (applied forces, mocap bodies, time)
-    is as in fresh data, and no step begins with the impulses of another."""
+    """The step of a simulator, for many states at once, on all processors. Everything that is no
+    argument (applied forces, mocap bodies, time) is as in fresh data, and no step begins with the
+    impulses of another."""
 
     def __init__(self, simulator: Simulator) -> None:
-        self.simulator = simulator
-        self._data = mujoco.MjData(simulator.model)
+        self._model, self._settings = simulator.model, simulator.settings
+        self._lock = threading.Lock()
+        self._kept: tuple[Batch, Fields] | None = None
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
         """Of qpos, qvel, act and ctrl."""
-        m = self.simulator.model
+        m = self._model
         return int(m.nq), int(m.nv), int(m.na), int(m.nu)
 
-    def forward(self, qpos: Array, qvel: Array, act: Array, ctrl: Array) -> State:
-        """The state after one step."""
-        batch = self._check(qpos, qvel, act, ctrl)
-        out = State(*(np.empty((*batch, n)) for n in self.sizes[:3]))
-        for k in np.ndindex(batch):
-            self._put(qpos[k], qvel[k], act[k], ctrl[k])
-            self.simulator.forget()
-            self.simulator.step(self._data)
-            out.qpos[k], out.qvel[k], out.act[k] = self._data.qpos, self._data.qvel, self._data.act
-        return out
+    def forward(self, inputs: Inputs) -> State:
+        """The states after one step."""
+        shape = self._check(inputs)
+        with self._lock:
+            batch, ids = self._load(inputs)
+            batch.step(ids)
+            ends = (part[ids] for part in (batch.qpos, batch.qvel, batch.act))
+            return State(*(end.reshape(*shape, -1) for end in ends))
 
-    def backward(
-        self, qpos: Array, qvel: Array, act: Array, ctrl: Array, gradient: State
-    ) -> tuple[Array, Array, Array, Array]:
-        """Gradients with respect to qpos, qvel, act and ctrl, from those with respect to the state
+    def push(self, inputs: Inputs, end: Array, change: Inputs) -> State:
+        """Changes of the states after the step, for changes of the inputs; end (..., nq): qpos
         after the step."""
-        batch = self._check(qpos, qvel, act, ctrl)
-        out = tuple(np.empty((*batch, n)) for n in self.sizes)
-        m = self.simulator.model
-        for k in np.ndindex(batch):
-            self._put(qpos[k], qvel[k], act[k], ctrl[k])
-            start = self._data.qpos.copy()
-            self.simulator.forget()
-            slopes = self.simulator.derivatives(self._data)
-            end = slopes.next_qpos
-            by_state, by_control = slopes.vjp(
-                np.concatenate(
-                    [tangent_gradient(m, end, gradient.qpos[k]), gradient.qvel[k], gradient.act[k]]
-                )
-            )
-            out[0][k] = ambient_gradient(m, start, by_state[: m.nv])
-            out[1][k], out[2][k] = by_state[m.nv : 2 * m.nv], by_state[2 * m.nv :]
-            out[3][k] = by_control
-        return out[0], out[1], out[2], out[3]
+        shape, (_, nv, _, _) = self._check(inputs), self.sizes
+        self._check(change)
+        moved = _tangent_change(self._model, inputs.qpos, change.qpos)
+        state = np.concatenate([moved, change.qvel, change.act], axis=-1)
+        with self._lock:
+            batch, ids = self._load(inputs)
+            found = batch.jvp(_flat(state), _flat(change.ctrl), ids).reshape(*shape, -1)
+        qpos = _ambient_change(self._model, end, found[..., :nv])
+        return State(qpos, found[..., nv : 2 * nv], found[..., 2 * nv :])
 
-    def _check(self, *arrays: Array) -> tuple[int, ...]:
+    def pull(self, inputs: Inputs, end: Array, gradient: State) -> Inputs:
+        """Gradients by the inputs, from those by the states after the step; end (..., nq): qpos
+        after the step."""
+        shape, (_, nv, _, _) = self._check(inputs), self.sizes
+        moved = _tangent_gradient(self._model, end, gradient.qpos)
+        given = np.concatenate([moved, gradient.qvel, gradient.act], axis=-1)
+        with self._lock:
+            batch, ids = self._load(inputs)
+            by_state, by_control = batch.vjp(_flat(given), ids)
+        state, control = by_state.reshape(*shape, -1), by_control.reshape(*shape, -1)
+        qpos = _ambient_gradient(self._model, inputs.qpos, state[..., :nv])
+        return Inputs(qpos, state[..., nv : 2 * nv], state[..., 2 * nv :], control)
+
+    def _check(self, arrays: Inputs) -> tuple[int, ...]:
         """The shape of the batch that all arrays have."""
-        batch = arrays[0].shape[:-1]
-        for name, array, size in zip(
-            ("qpos", "qvel", "act", "ctrl"), arrays, self.sizes, strict=True
-        ):
+        batch = arrays.qpos.shape[:-1]
+        for name, array, size in zip(Inputs._fields, arrays, self.sizes, strict=True):
             if array.shape != (*batch, size):
                 raise InvalidInput(name, f"must have shape {(*batch, size)}", array.shape)
         return batch
 
-    def _put(self, qpos: Array, qvel: Array, act: Array, ctrl: Array) -> None:
-        model, data = self.simulator.model, self._data
-        mujoco.mj_resetData(model, data)
-        data.qpos[:], data.qvel[:], data.act[:], data.ctrl[:] = qpos, qvel, act, ctrl
-        mujoco.mj_normalizeQuat(model, data.qpos)
+    def _load(self, inputs: Inputs) -> tuple[Batch, NDArray[np.int32]]:
+        """A batch whose first simulations have these states, and their numbers."""
+        flat = Inputs(*(_flat(part) for part in inputs))
+        count = len(flat.qpos)
+        if self._kept is not None and (self._kept[0].nsim < count or self._kept[1].edited):
+            self._kept = None
+        if self._kept is None:
+            options: dict[str, Any] = {
+                field.name: getattr(self._settings, field.name) for field in fields(self._settings)
+            }
+            made = Batch(self._model, max(count, 1), 1 if count == 1 else 0, **options)
+            self._kept = (made, Fields(self._model))
+        batch, ids = self._kept[0], np.arange(count, dtype=np.int32)
+        batch.reset(ids, stage=NONE)
+        batch.qpos[:count] = _unit(self._model, flat.qpos)
+        batch.qvel[:count], batch.act[:count], batch.ctrl[:count] = flat[1:]
+        return batch, ids
 
 
-def tangent_gradient(model: mujoco.MjModel, qpos: Array, gradient: Array) -> Array:
-    """(nv,) with respect to a change of position, from that with respect to qpos (nq,)."""
-    out = np.empty(model.nv)
-    for at, dof, lengths, turns in _joints(model):
-        out[dof : dof + lengths] = gradient[at : at + lengths]
-        if turns:
-            four, three = slice(at + lengths, at + lengths + 4), dof + lengths
-            out[three : three + 3] = 0.5 * _times(qpos[four]).T @ gradient[four]
-    return out
+_functions: weakref.WeakKeyDictionary[Simulator, StepFunction] = weakref.WeakKeyDictionary()
 
 
-def ambient_gradient(model: mujoco.MjModel, qpos: Array, gradient: Array) -> Array:
-    """(nq,) with respect to qpos, from that with respect to a change of position (nv,)."""
-    out = np.empty(model.nq)
-    for at, dof, lengths, turns in _joints(model):
-        out[at : at + lengths] = gradient[dof : dof + lengths]
-        if turns:
-            four, three = slice(at + lengths, at + lengths + 4), dof + lengths
-            out[four] = 2.0 * _times(qpos[four]) @ gradient[three : three + 3]
-    return out
+def step_function(simulator: Simulator) -> StepFunction:
+    """The function of a simulator, kept with it."""
+    function = _functions.get(simulator)
+    if function is None:
+        function = _functions[simulator] = StepFunction(simulator)
+    return function
 
 
-def _joints(model: mujoco.MjModel) -> list[tuple[int, int, int, bool]]:
-    """(place in qpos, degree of freedom, how many coordinates add up, whether a quaternion follows)
+def _flat(array: Array) -> Array:
+    """(n, k) all of a batch, one after the other."""
+    return array.reshape(int(np.prod(array.shape[:-1])), array.shape[-1])
+
+
+def _joints(model: mujoco.MjModel) -> list[tuple[slice, slice, slice | None, slice | None]]:
+    """(numbers of qpos that add up, their degrees of freedom, quaternion, its degrees of freedom)
     of each joint."""
-    found = []
+    found: list[tuple[slice, slice, slice | None, slice | None]] = []
     for kind, at, dof in zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True):
-        lengths = {BALL: 0, FREE: 3}.get(int(kind), 1)
-        found.append((int(at), int(dof), lengths, kind in (BALL, FREE)))
+        n = {BALL: 0, FREE: 3}.get(int(kind), 1)
+        turns = kind in (BALL, FREE)
+        four = slice(at + n, at + n + 4) if turns else None
+        three = slice(dof + n, dof + n + 3) if turns else None
+        found.append((slice(at, at + n), slice(dof, dof + n), four, three))
     return found
 
 
+def _unit(model: mujoco.MjModel, qpos: Array) -> Array:
+    """qpos (n, nq) with quaternions made unit."""
+    out = qpos.copy()
+    for row in out:
+        mujoco.mj_normalizeQuat(model, row)
+    return out
+
+
+def _tangent_gradient(model: mujoco.MjModel, qpos: Array, gradient: Array) -> Array:
+    """(..., nv) by a change of position, from that by qpos (..., nq), which is unit."""
+    out = np.empty((*qpos.shape[:-1], model.nv))
+    for numbers, dofs, four, three in _joints(model):
+        out[..., dofs] = gradient[..., numbers]
+        if four and three:
+            by = gradient[..., four]
+            out[..., three] = 0.5 * np.einsum("...ij,...i->...j", _times(qpos[..., four]), by)
+    return out
+
+
+def _ambient_gradient(model: mujoco.MjModel, qpos: Array, gradient: Array) -> Array:
+    """(..., nq) by qpos, from that by a change of position (..., nv)."""
+    out = np.empty(qpos.shape)
+    for numbers, dofs, four, three in _joints(model):
+        out[..., numbers] = gradient[..., dofs]
+        if four and three:
+            unit, size = _direction(qpos[..., four])
+            by = np.einsum("...ij,...j->...i", _times(unit), gradient[..., three])
+            out[..., four] = 2.0 * by / size
+    return out
+
+
+def _tangent_change(model: mujoco.MjModel, qpos: Array, change: Array) -> Array:
+    """(..., nv) change of position, from that of qpos (..., nq)."""
+    out = np.empty((*qpos.shape[:-1], model.nv))
+    for numbers, dofs, four, three in _joints(model):
+        out[..., dofs] = change[..., numbers]
+        if four and three:
+            unit, size = _direction(qpos[..., four])
+            by = np.einsum("...ij,...i->...j", _times(unit), change[..., four])
+            out[..., three] = 2.0 * by / size
+    return out
+
+
+def _ambient_change(model: mujoco.MjModel, qpos: Array, change: Array) -> Array:
+    """(..., nq) change of qpos, which is unit, from that of position (..., nv)."""
+    out = np.empty(qpos.shape)
+    for numbers, dofs, four, three in _joints(model):
+        out[..., numbers] = change[..., dofs]
+        if four and three:
+            turn = change[..., three]
+            out[..., four] = 0.5 * np.einsum("...ij,...j->...i", _times(qpos[..., four]), turn)
+    return out
+
+
+def _direction(quaternion: Array) -> tuple[Array, Array]:
+    """A quaternion over its length, and the length (..., 1); as MuJoCo has it, one of no length is
+    no turn."""
+    size = np.linalg.norm(quaternion, axis=-1, keepdims=True)
+    none = size < mujoco.mjMINVAL
+    unit = np.where(none, [1.0, 0.0, 0.0, 0.0], quaternion / np.where(none, 1.0, size))
+    return unit, np.where(none, 1.0, size)
+
+
 def _times(quaternion: Array) -> Array:
-    """(4, 3) the product of a quaternion with a pure one, as a matrix."""
-    w, x, y, z = quaternion
-    return np.array([[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]])
+    """(..., 4, 3) the product of a quaternion with a pure one, as a matrix."""
+    w, x, y, z = np.moveaxis(quaternion, -1, 0)
+    rows = [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -6,7 +6,8 @@
     qpos, qvel, act = step(qpos, qvel, ctrl, act)
     jax.grad(lambda ctrl: loss(*step(qpos, qvel, ctrl, act)))(ctrl)
 
-The step runs on the CPU by a callback, under `jit` too; `vmap` calls it once for the whole batch.
+The step runs on the CPU by a callback, under `jit` too; `vmap` calls it once for the whole batch,
+which runs on all processors. The step's matrices do not come into being.
 It has double precision where JAX has (`jax.config.update("jax_enable_x64", True)`).
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from stiction.gradients.function import State, StepFunction
+from stiction.gradients.function import Inputs, State, step_function
 from stiction.simulate.simulator import Simulator
 
 Step = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
@@ -31,18 +32,18 @@ def make_step(simulator: Simulator) -> Step:
     At the modes of the step's contacts; see `Simulator.derivatives` for what is exact, and which
     side is taken at borders.
     """
-    function = StepFunction(simulator)
+    function = step_function(simulator)
     nq, nv, na, nu = function.sizes
 
-    def ahead(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> tuple[Any, ...]:
-        q, v, u, a = (np.asarray(part, np.float64) for part in (qpos, qvel, ctrl, act))
-        return tuple(part.astype(qpos.dtype) for part in function.forward(q, v, a, u))
+    def ahead(qpos: Any, *rest: Any) -> tuple[Any, ...]:
+        ends = function.forward(_inputs(qpos, *rest))
+        return tuple(part.astype(qpos.dtype) for part in ends)
 
-    def back(qpos: Any, qvel: Any, ctrl: Any, act: Any, *gradients: Any) -> tuple[Any, ...]:
-        q, v, u, a = (np.asarray(part, np.float64) for part in (qpos, qvel, ctrl, act))
-        given = State(*(np.asarray(part, np.float64) for part in gradients))
-        by_q, by_v, by_a, by_u = function.backward(q, v, a, u, given)
-        return tuple(part.astype(qpos.dtype) for part in (by_q, by_v, by_u, by_a))
+    def back(*arrays: Any) -> tuple[Any, ...]:
+        inputs, kind = _inputs(*arrays[:4]), arrays[0].dtype
+        end, *gradients = (np.asarray(part, np.float64) for part in arrays[4:])
+        by = function.pull(inputs, end, State(*gradients))
+        return tuple(part.astype(kind) for part in (by.qpos, by.qvel, by.ctrl, by.act))
 
     def call(what: Any, sizes: tuple[int, ...], *arrays: Any) -> Any:
         batch, kind = arrays[0].shape[:-1], arrays[0].dtype
@@ -54,10 +55,16 @@ def make_step(simulator: Simulator) -> Step:
         return call(ahead, (nq, nv, na), qpos, qvel, ctrl, act)
 
     def forward(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> Any:
-        return step(qpos, qvel, ctrl, act), (qpos, qvel, ctrl, act)
+        ends = step(qpos, qvel, ctrl, act)
+        return ends, (qpos, qvel, ctrl, act, ends[0])
 
     def backward(kept: Any, gradients: Any) -> Any:
         return call(back, (nq, nv, nu, na), *kept, *gradients)
 
     step.defvjp(forward, backward)
     return step
+
+
+def _inputs(qpos: Any, qvel: Any, ctrl: Any, act: Any) -> Inputs:
+    q, v, u, a = (np.asarray(part, np.float64) for part in (qpos, qvel, ctrl, act))
+    return Inputs(q, v, a, u)

@@ -6,7 +6,8 @@
     loss(qpos, qvel).backward()
 
 Tensors are of any leading batch dimensions, on the CPU; they are computed with in double precision,
-whatever they are given in.
+whatever they are given in, all states of a batch at once on all processors. Neither way do the
+step's matrices come into being. Forward mode (`torch.autograd.forward_ad`) goes through as well.
 """
 
 from __future__ import annotations
@@ -16,28 +17,43 @@ from typing import Any
 import numpy as np
 import torch
 
-from stiction.gradients.function import State, StepFunction
+from stiction.gradients.function import Inputs, State, StepFunction, step_function
 from stiction.simulate.simulator import Simulator
 
 
 class _Step(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, function: StepFunction, *inputs: torch.Tensor) -> tuple[Any, ...]:
-        arrays = [tensor.detach().cpu().numpy().astype(np.float64) for tensor in inputs]
-        ctx.function, ctx.arrays = function, arrays
-        ctx.kinds = [(tensor.dtype, tensor.device) for tensor in inputs]
-        kind, device = ctx.kinds[0]
-        ends = function.forward(*arrays)
-        return tuple(torch.as_tensor(end, dtype=kind, device=device) for end in ends)
+        ctx.function, ctx.inputs = function, Inputs(*(_array(part) for part in inputs))
+        ctx.like = [(tensor.dtype, tensor.device) for tensor in inputs]
+        ends = function.forward(ctx.inputs)
+        ctx.end = ends.qpos
+        return tuple(_tensor(end, ctx.like[0]) for end in ends)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        given = State(*(part.detach().cpu().numpy().astype(np.float64) for part in gradients))
-        found = ctx.function.backward(*ctx.arrays, given)
-        back = zip(found, ctx.kinds, strict=True)
-        return None, *(
-            torch.as_tensor(part, dtype=kind, device=device) for part, (kind, device) in back
+        given = State(*(_array(part) for part in gradients))
+        found = ctx.function.pull(ctx.inputs, ctx.end, given)
+        return None, *(_tensor(part, like) for part, like in zip(found, ctx.like, strict=True))
+
+    @staticmethod
+    def jvp(ctx: Any, _: None, *changes: torch.Tensor | None) -> tuple[Any, ...]:
+        given = Inputs(
+            *(
+                np.zeros(own.shape) if part is None else _array(part)
+                for own, part in zip(ctx.inputs, changes, strict=True)
+            )
         )
+        found = ctx.function.push(ctx.inputs, ctx.end, given)
+        return tuple(_tensor(part, ctx.like[0]) for part in found)
+
+
+def _array(tensor: torch.Tensor) -> Any:
+    return tensor.detach().cpu().numpy().astype(np.float64)
+
+
+def _tensor(array: Any, like: tuple[Any, Any]) -> torch.Tensor:
+    return torch.as_tensor(array, dtype=like[0], device=like[1])
 
 
 def step(
@@ -52,7 +68,7 @@ def step(
     Controls and activations that are not given are zero. At the modes of the step's contacts; see
     `Simulator.derivatives` for what is exact, and which side is taken at borders.
     """
-    function = StepFunction(simulator)
+    function = step_function(simulator)
     *_, na, nu = function.sizes
     batch = qpos.shape[:-1]
     controls = qpos.new_zeros((*batch, nu)) if ctrl is None else ctrl

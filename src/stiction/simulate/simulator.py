@@ -216,12 +216,11 @@ class Simulator:
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
-        validation.check_data(self._model, data)
+        if data is None or data is not self._known():
+            validation.check_data(self._model, data)
         with self._lock:
             if self._differentiator is None:
-                twin = copy.copy(self)
-                assert isinstance(twin._engine, TimeEngine)
-                self._differentiator = Differentiator(twin, twin._engine)
+                self._differentiator = Differentiator(TimeEngine(self._model, self.settings))
             found = self._differentiator.differentiate(data, self._engine.work)
         return found.smoothed(smoothing) if smoothing else found
 

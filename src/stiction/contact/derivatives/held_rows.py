@@ -1,20 +1,11 @@
-"""The implicit function theorem by blocks, compiled: which rows of a step hold their speed, and the
-linear system that they leave, for all columns at once.
+"""Which rows of a step hold their speed, which follow another's impulse and which the velocity,
+compiled, by blocks: what `modes.py` is for arrays.
 
-Modes are read as in `modes.py`, the system is that of `system.py`:
-
-    A dv - G' df = push        A: the mass, and what follows the velocity (curves)
-    E dv         = speed       E: the held rows; G: E, and what follows their impulses (slopes)
-
-With A = L L', unit rows E L^-T = C V (V orthonormal, by Gram-Schmidt with the largest remainder
-first, until what remains is rounding: C is a lower triangle for the rows that were taken, and the
-others depend on them), X^+ the left inverse of a matrix of full rank,
-
-    dv = P push + Q speed,    Z = ((G L^-T) V')^+ (G L^-T)
-    P  = A^-1 - (Z L^-1)' (V L^-1),    Q = (Z L^-1)' C^-1
-
-Speeds are asked of the rows that were taken; where the step's velocity is unique, the others have
-theirs then, too. Impulses are the least that do it. Without slopes Z is V, and P is symmetric.
+Of what it does a row is read by the rule of `contact/certificate/modes.py`, but for one thing: the
+certificate calls a pressed contact sliding as soon as its slip is more than rounding, and what a
+solver leaves of a contact that sticks may be more than that. Derivatives would turn by a right
+angle there. So a contact slides where its slip exceeds both the solver's tolerance and what is left
+of its cone.
 """
 
 from __future__ import annotations
@@ -25,13 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.derivatives.system import DEPENDENT
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.contact.problem.scales import block_speed, friction_weight, row_speed
 from stiction.kernels.compile import lean, lean_leaf
-from stiction.kernels.dense import rows_dot
-from stiction.kernels.linear import divide, factorize, undivide
 from stiction.kernels.packing import packed
 from stiction.tolerances import RESIDUAL
 
@@ -64,45 +52,12 @@ class Held(NamedTuple):
     along: Array  # (cap, nv) G
 
 
-@packed
-class Solved(NamedTuple):
-    """The system, solved for all columns."""
-
-    inertia: Array  # (nv, nv) A
-    upper: Array  # (nv, nv) L'
-    last: Indices  # (nv,)
-    rows: Array  # (cap, nv) what is left of E L^-T
-    other: Array  # (cap, nv) G L^-T
-    length: Array  # (cap,)
-    basis: Array  # (nv, nv) V
-    taken: Indices  # (nv,) the rows that V was made of
-    share: Array  # (nv, nv) C'
-    spare: Array  # (nv, cap) V (G L^-T)', then the left inverse of its transpose
-    triangle: Array  # (nv, nv)
-    inverse: Array  # (nv, nv) A^-1
-    pull: Array  # (nv, nv) V L^-1
-    push: Array  # (nv, nv) Z L^-1
-    by_push: Array  # (nv, nv) P
-    by_speed: Array  # (nv, nv) Q, by the rows that were taken
-
-
 def allocate_held(nv: int, cap: int) -> Held:
     """Room for so many rows."""
     return Held(
         np.zeros(len(Size), np.int64), np.zeros((cap, 2), np.int64), np.zeros((cap, 2)),
         np.zeros(cap, np.int64), np.zeros((cap, 3)), np.zeros((cap, 6)), np.zeros((cap, nv)),
         np.zeros((cap, nv)),
-    )  # fmt: skip
-
-
-def allocate_solved(nv: int, cap: int) -> Solved:
-    """Room for so many rows."""
-    square, tall = (nv, nv), (cap, nv)
-    return Solved(
-        np.zeros(square), np.zeros(square), np.zeros(nv, np.int64), np.zeros(tall), np.zeros(tall),
-        np.zeros(cap), np.zeros(square), np.zeros(nv, np.int64), np.zeros(square),
-        np.zeros((nv, cap)), np.zeros(square), np.zeros(square), np.zeros(square),
-        np.zeros(square), np.zeros(square), np.zeros(square),
     )  # fmt: skip
 
 
@@ -270,191 +225,3 @@ def fill_rows(b: Blocks, out: Held, inertia, work):
             for e in range(b.head[i, Head.WIDTH]):
                 h = b.column[c0 + e]
                 inertia[j, h] += share * work[0, h]
-
-
-@lean
-def _left_inverse(m, k, matrix, triangle):
-    """matrix (k, m) := the left inverse of its transpose C (m, k), as T^-1 Q' of C = Q T; False if
-    the columns depend on each other. triangle (k, k): T."""
-    for q in range(k):
-        for p in range(q + 1):
-            triangle[p, q] = 0.0
-        whole = rows_dot(matrix, q, matrix, q, m)
-        for _ in range(2):  # what little remains holds rounding of the rest: once more
-            for p in range(q):
-                along = rows_dot(matrix, p, matrix, q, m)
-                triangle[p, q] += along
-                for c in range(m):
-                    matrix[q, c] -= along * matrix[p, c]
-        size = rows_dot(matrix, q, matrix, q, m)
-        if not size > (DEPENDENT * DEPENDENT) * whole:
-            return False
-        size = np.sqrt(size)
-        triangle[q, q] = size
-        for c in range(m):
-            matrix[q, c] /= size
-    for q in range(k - 1, -1, -1):
-        for p in range(q + 1, k):
-            along = triangle[q, p]
-            for c in range(m):
-                matrix[q, c] -= along * matrix[p, c]
-        for c in range(m):
-            matrix[q, c] /= triangle[q, q]
-    return True
-
-
-@lean
-def _find_basis(m, s: Solved):
-    """V of the unit rows s.rows, which are overwritten, with C of those that were taken; how many.
-    spare[0]: what is left of each row."""
-    nv, rows, basis, left = s.inertia.shape[0], s.rows, s.basis, s.spare
-    for i in range(m):
-        left[0, i] = 1.0
-    size = 0
-    while size < min(m, nv):
-        best, which = DEPENDENT * DEPENDENT, -1
-        for i in range(m):
-            if left[0, i] > best:
-                best, which = left[0, i], i
-        if which < 0:
-            break
-        # What is left was reckoned, by differences: the row itself tells.
-        length = rows_dot(rows, which, rows, which, nv)
-        if not length > 0.25 * best:
-            left[0, which] = length
-            continue
-        for j in range(nv):
-            basis[size, j] = rows[which, j]
-        for p in range(size):
-            along = rows_dot(basis, p, basis, size, nv)
-            for j in range(nv):
-                basis[size, j] -= along * basis[p, j]
-        length = np.sqrt(rows_dot(basis, size, basis, size, nv))
-        for j in range(nv):
-            basis[size, j] /= length
-        s.taken[size], left[0, which] = which, 0.0
-        for i in range(m):
-            if left[0, i] > DEPENDENT * DEPENDENT:
-                along = rows_dot(basis, size, rows, i, nv)
-                left[0, i] -= along * along
-                for j in range(nv):
-                    rows[i, j] -= along * basis[size, j]
-        size += 1
-    return size
-
-
-@lean
-def _order_taken(k, held, s: Solved):
-    """share[p, q] := C[q, p] of the rows that were taken, for p <= q: V along the unit rows."""
-    nv = s.inertia.shape[0]
-    for q in range(k):
-        i = s.taken[q]
-        for j in range(nv):
-            s.rows[i, j] = held[i, j] / s.length[i]
-        # A unit row is held / length divided by L; V L^-1 takes it as it is given.
-        for p in range(q + 1):
-            s.share[p, q] = rows_dot(s.pull, p, s.rows, i, nv)
-
-
-@lean
-def factor_inertia(s: Solved):
-    """Factors s.inertia and fills s.inverse; whether it is positive definite."""
-    nv, out = s.inertia.shape[0], s.inverse
-    if factorize(s.inertia, s.upper, s.last, 0.0) >= 0:
-        return False
-    for k in range(nv):
-        for j in range(k, nv):
-            out[k, j] = 0.0
-        out[k, k] = 1.0
-        for j in range(k, nv):
-            if out[k, j] != 0.0:
-                value = out[k, j] / s.upper[j, j]
-                out[k, j] = value
-                for c in range(j + 1, s.last[j] + 1):
-                    out[k, c] -= value * s.upper[j, c]
-        for j in range(nv - 1, k - 1, -1):  # the rest by symmetry
-            total = out[k, j]
-            for c in range(j + 1, s.last[j] + 1):
-                total -= s.upper[j, c] * out[k, c]
-            out[k, j] = out[j, k] = total / s.upper[j, j]
-    return True
-
-
-@lean
-def _take_slopes(m, k, along, s: Solved):
-    """push := Z L^-1; whether there is one."""
-    nv = s.inertia.shape[0]
-    for i in range(m):
-        for j in range(nv):
-            s.other[i, j] = along[i, j] / s.length[i]
-        divide(s.upper, s.last, s.other[i])
-        for q in range(k):
-            s.spare[q, i] = rows_dot(s.basis, q, s.other, i, nv)
-    if not _left_inverse(m, k, s.spare, s.triangle):
-        return False
-    for q in range(k):
-        for j in range(nv):
-            s.push[q, j] = 0.0
-        for i in range(m):
-            share = s.spare[q, i]
-            for j in range(nv):
-                s.push[q, j] += share * s.other[i, j]
-        undivide(s.upper, s.last, s.push[q])
-    return True
-
-
-@lean
-def solve_held(m, held, along, sloped, s: Solved):
-    """Fills P and Q of s for the m first rows of E and G (cap, nv), A being factored; how many rows
-    were taken, or -1 if there is no one answer. sloped: whether G is not E."""
-    nv = s.inertia.shape[0]
-    for i in range(m):
-        for j in range(nv):
-            s.rows[i, j] = held[i, j]
-        divide(s.upper, s.last, s.rows[i])
-        size = rows_dot(s.rows, i, s.rows, i, nv)
-        s.length[i] = np.sqrt(size) if size > 0.0 else 1.0
-        for j in range(nv):
-            s.rows[i, j] /= s.length[i]
-    k = _find_basis(m, s)
-    for q in range(k):
-        for j in range(nv):
-            s.pull[q, j] = s.basis[q, j]
-        undivide(s.upper, s.last, s.pull[q])
-        for j in range(nv):
-            s.push[q, j] = s.pull[q, j]
-    if sloped and not _take_slopes(m, k, along, s):
-        return -1
-    _order_taken(k, held, s)
-    # Q = (Z L^-1)' C^-1, by its columns from the last to the first: C is a lower triangle.
-    for j in range(nv):
-        for h in range(nv):
-            s.by_push[j, h] = s.inverse[j, h]
-        for q in range(k):
-            share = s.push[q, j]
-            for h in range(nv):
-                s.by_push[j, h] -= share * s.pull[q, h]
-        for q in range(k - 1, -1, -1):
-            total = s.push[q, j]
-            for p in range(q + 1, k):
-                total -= s.by_speed[j, p] * s.length[s.taken[p]] * s.share[q, p]
-            s.by_speed[j, q] = total / s.share[q, q] / s.length[s.taken[q]]
-    return k
-
-
-@lean
-def multiply(a, n, b, columns, out):
-    """out[:, :columns] := a[:, :n] b[:n, :columns]; four rows of b at a time, so that a row of
-    `out` is read and written a quarter as often."""
-    whole = n - n % 4
-    for i in range(a.shape[0]):
-        for c in range(columns):
-            out[i, c] = 0.0
-        for j in range(0, whole, 4):
-            w, x, y, z = a[i, j], a[i, j + 1], a[i, j + 2], a[i, j + 3]
-            for c in range(columns):
-                out[i, c] += (w * b[j, c] + x * b[j + 1, c]) + (y * b[j + 2, c] + z * b[j + 3, c])
-        for j in range(whole, n):
-            w = a[i, j]
-            for c in range(columns):
-                out[i, c] += w * b[j, c]

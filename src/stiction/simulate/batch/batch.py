@@ -14,9 +14,15 @@ from stiction.bridge.validation import check_model
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput, StictionError
 from stiction.simulate.batch.core import Core
+from stiction.simulate.derivatives.transition import Want
 from stiction.simulate.options import is_whole
 from stiction.simulate.settings import Options, check_settings
 from stiction.simulate.steppers import TimeStepping
+
+Array = NDArray[np.float64]
+
+checked_ids: Any = mujoco_batch._ids
+"""Simulations as the methods of a batch take them: sorted numbers, or None for all."""
 
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 
@@ -36,6 +42,16 @@ class SimulationError(StictionError, mujoco_batch.SimulationError):  # type: ign
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _same_error, (self.ids, self.ncall, str(self))
+
+
+def _rows(name: str, given: ArrayLike | None, shape: tuple[int, int]) -> Array:
+    """An array of that shape that kernels can read, zero where none is given."""
+    if given is None:
+        return np.zeros(shape)
+    rows = np.ascontiguousarray(given, np.float64)
+    if rows.shape != shape:
+        raise InvalidInput(name, f"must have shape {shape}", rows.shape)
+    return rows
 
 
 def _same_error(ids: NDArray[np.int_], ncall: int, text: str) -> SimulationError:
@@ -119,6 +135,53 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         if not (is_whole(nstep) and nstep >= 1):
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
         super().step(ids, int(nstep), stage)
+
+    def derivatives(self, ids: ArrayLike | None = None) -> tuple[Array, Array]:
+        """A (n, 2 nv + na, 2 nv + na) and B (n, 2 nv + na, nu) of the step that each simulation
+        would take next, as `Simulator.derivatives` has them; states are left as they are.
+
+        ids: the simulations, as for `step`. Those whose derivatives fail are not a number, and
+        `SimulationError` lists them afterwards.
+        """
+        n, size = self._sizes(ids)
+        A, B = np.empty((n, size, size)), np.empty((n, size, self.model.nu))
+        self._differentiate(Want.MATRICES, ids, [A, B])
+        return A, B
+
+    def jvp(
+        self,
+        state: ArrayLike | None = None,
+        control: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+    ) -> Array:
+        """(n, 2 nv + na) change of each simulation's state after its next step, for changes of its
+        state (n, 2 nv + na) and of its controls (n, nu), None for none: A state + B control,
+        without A and B. ids: as for `derivatives`."""
+        n, size = self._sizes(ids)
+        given = [_rows("state", state, (n, size)), _rows("control", control, (n, self.model.nu))]
+        out = np.empty((n, size))
+        self._differentiate(Want.FORWARD, ids, [*given, out])
+        return out
+
+    def vjp(self, gradient: ArrayLike, ids: ArrayLike | None = None) -> tuple[Array, Array]:
+        """(n, 2 nv + na) and (n, nu): the gradients of functions of the simulations' states after
+        their next steps, by state and by controls; gradient (n, 2 nv + na): those by the state
+        after. A' gradient and B' gradient, without A and B. ids: as for `derivatives`."""
+        n, size = self._sizes(ids)
+        by_state, by_control = np.empty((n, size)), np.empty((n, self.model.nu))
+        given = _rows("gradient", gradient, (n, size))
+        self._differentiate(Want.BACK, ids, [given, by_state, by_control])
+        return by_state, by_control
+
+    def _sizes(self, ids: ArrayLike | None) -> tuple[int, int]:
+        """How many simulations are meant, and the size of a state."""
+        chosen = checked_ids(ids, self.nsim)
+        n = self.nsim if chosen is None else len(chosen)
+        return n, 2 * int(self.model.nv) + int(self.model.na)
+
+    def _differentiate(self, want: Want, ids: ArrayLike | None, arrays: list[Array]) -> None:
+        chosen = checked_ids(ids, self.nsim)
+        self._check(chosen, self._b.differentiate(want, chosen, arrays))
 
     def _check(self, ids: NDArray[np.int32] | None, nfail: int) -> None:
         if nfail:

@@ -32,12 +32,17 @@ from stiction.simulate.batch.loop import (
     Own,
     Phase,
     Result,
+    run_simulations,
     trace_step,
 )
-from stiction.simulate.batch.pool import Pool, Worker, task_simulation
+from stiction.simulate.batch.pool import Pool, Task, Worker, task_simulation
+from stiction.simulate.batch.products import Products
+from stiction.simulate.derivatives.transition import Want
 from stiction.simulate.report import WARM
 from stiction.simulate.settings import Settings
-from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.engine import Guess
+from stiction.simulate.time_stepping.fallback import Answer
 from stiction.simulate.time_stepping.workspace import RECORDS, state_size
 from stiction.terrain.meetings import Ground
 
@@ -82,7 +87,7 @@ class Core:
     def __init__(
         self, inner: Any, model: mujoco.MjModel, settings: Settings, fields: Sequence[str]
     ) -> None:
-        self._inner, self._model, self._settings = inner, model, settings
+        self._inner, self._model, self.settings = inner, model, settings
         self._names = sorted(fields)
         self._pool = Pool(model, settings, inner.nthread)
         nsim = inner.nsim
@@ -147,7 +152,7 @@ class Core:
         self._inner.set_models(models)
         self._models = models if isinstance(models, list) else None
         base = models if isinstance(models, mujoco.MjModel) else self._model
-        self._pool = Pool(base, self._settings, self._inner.nthread)
+        self._pool = Pool(base, self.settings, self._inner.nthread)
         self._changed = True
 
     def forward(self, ids: Ids, stage: int) -> int:
@@ -168,9 +173,9 @@ class Core:
     def step(self, ids: Ids, nstep: int, stage: int) -> int:
         """Takes steps; how many simulations failed."""
         after = stage == _ACC
-        failed = self._run(ids, nstep, 0 if after else stage, None, 0, [])
+        chosen = self._everyone if ids is None else ids.astype(np.int64)
+        failed = self._run(chosen, self, nstep, 0 if after else stage)
         if after:
-            chosen = self._everyone if ids is None else ids
             status = self._status.copy()
             self._inner.forward(chosen[status[chosen] == 0].astype(np.int32), stage)
             self._status[:] = np.maximum(status, self._status)
@@ -194,21 +199,28 @@ class Core:
         if control is not None:
             width = mujoco.mj_stateSize(self._model, control_spec)
             self._check_rows("control", control, (count, nstep), (width,), np.dtype(np.float64))
-        return self._run(ids, nstep, 0, control, control_spec, records)
+        chosen = self._everyone if ids is None else ids.astype(np.int64)
+        return self._run(chosen, self, nstep, 0, control, control_spec, records)
+
+    def differentiate(self, want: Want, ids: Ids, arrays: list[NDArray[np.float64]]) -> int:
+        """Fills what `want` asks for of the simulations' next step; how many failed. arrays: those
+        of `Ask.FIRST` and so on, a row for each."""
+        chosen = self._everyone if ids is None else ids.astype(np.int64)
+        return self._run(chosen, Products(self, want, chosen, arrays))
 
     def _run(
         self,
-        ids: Ids,
-        nstep: int,
-        stage: int,
-        control: NDArray[np.float64] | None,
-        control_spec: int,
-        records: list[Record],
+        chosen: Indices,
+        task: Task,
+        nstep: int = 1,
+        stage: int = 0,
+        control: NDArray[np.float64] | None = None,
+        control_spec: int = 0,
+        records: Sequence[Record] = (),
     ) -> int:
         self._inner.step(np.zeros(0, np.int32), 1, 0)  # checks callbacks
         if self._changed:
             self._find_fields()
-        chosen = self._everyone if ids is None else ids.astype(np.int64)
         outputs = np.array(list(self._outputs.values()), np.int64).reshape(-1, 4)
         traces = np.array([self._trace(*record) for record in records], np.int64).reshape(-1, 4)
         job = self.job
@@ -228,7 +240,7 @@ class Core:
         self._status[chosen], self._ours[chosen] = 0, True
         for sim in [sim for sim in self._errors if self._ours[sim] and not self._status[sim]]:
             del self._errors[sim]
-        self._pool.run(self)
+        self._pool.run(task)
         return int(np.count_nonzero(self._status[chosen]))
 
     def _recorded(self, name: str | None, spec: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -268,11 +280,26 @@ class Core:
 
     # What a worker asks for.
 
-    def number_of(self, rung: str) -> int:
-        """The number of a way that answered."""
+    def start(self, worker: Worker) -> None:
+        """A worker steps as it is."""
+
+    def advance(self, worker: Worker, *arguments: int) -> int:
+        """Steps simulations until there are none; why it stopped."""
+        return worker.engine.guard.call(worker.data, run_simulations, *arguments)
+
+    def resolve(self, worker: Worker, stop: Stop) -> bool:
+        """Steps stop for no reasons of their own."""
+        return False
+
+    def note(self, worker: Worker, answer: Answer) -> None:
+        """Notes the way that answered, by its number."""
+        rung = answer.rung
+        if not rung:
+            return
         if rung not in self.rungs[1:]:
             self.rungs.append(rung)
-        return self.rungs.index(rung, 1)
+        cursor, number = worker.cursor, self.rungs.index(rung, 1)
+        cursor[Cursor.RUNG] = max(cursor[Cursor.RUNG], number)
 
     def make_room(self, sim: int, blocks: int) -> None:
         """Makes room for what a simulation's next step begins with."""
@@ -285,13 +312,31 @@ class Core:
         """Notes a simulation's failure; what it should have recorded is what it recorded last, or
         the state that it began with."""
         sim = task_simulation(self.job, at)
-        self._status[sim], self._errors[sim] = 1, str(error)
+        self.note_failure(sim, error)
         self.results[sim, Result.WORST] = np.nan
         model, data = worker.engine.own.model, worker.data
         if worker.cursor[Cursor.PHASE] == Phase.LOAD:
             mujoco.mj_setState(model, data, self._state[sim], INTEGRATION)
         for taken in range(int(worker.cursor[Cursor.TAKEN]), int(self.job[Job.STEPS])):
             trace_step(model._address, data._address, int(self.job.ctypes.data), at, taken)
+
+    def note_failure(self, sim: int, error: StictionError) -> None:
+        """Notes why a simulation's call failed."""
+        self._status[sim], self._errors[sim] = 1, str(error)
+
+    def own_of(self, worker: Worker, sim: int) -> OwnModel:
+        """The model that the worker has loaded the simulation with."""
+        return worker.engine.own if self._models is None else self._owns[sim]
+
+    def beginning(self, worker: Worker, sim: int) -> tuple[NDArray[np.float64], Guess]:
+        """State and guess that the simulation's next step begins with; the worker's engine is made
+        ready for it."""
+        if self._own is not None:
+            self.make_ready(worker, sim)
+        address, _, used, rests = self._memory[sim]
+        size = 8 * RECORDS * int(used)
+        record = np.frombuffer(ctypes.string_at(int(address), size)).reshape(-1, RECORDS)
+        return self._state[sim], Guess(record, self._seen[sim].copy() if rests else None)
 
     def make_ready(self, worker: Worker, sim: int) -> None:
         """Checks the simulation's own fields, and finds what follows from them."""

@@ -219,7 +219,7 @@ def _place(table, k, d):
 
 
 @kernel
-def _load_fields(session, job, sim):
+def load_fields(session, job, sim):
     """Puts the simulation's own fields into the thread's model, or its own model in the place of
     that; whether they are those that were checked."""
     at = entry(job, Job.OWN)
@@ -249,7 +249,7 @@ def _load_fields(session, job, sim):
 
 
 @kernel
-def _load(session, d, job, sim):
+def load(session, d, job, sim):
     """Puts state and guess of the simulation into the thread's data and workspace."""
     m = slot(session, Slot.MODEL)
     width = entry(job, Job.WIDTH)
@@ -335,7 +335,7 @@ def _evaluate(m, d, stage, sensors):
 
 
 @kernel
-def _step(session, d, job, cursor):
+def take_step(session, d, job, cursor):
     """Takes steps of the loaded simulation until they are done; why it stopped. DONE with steps
     left if the call is to end, or the thread is to look for signals."""
     m, nstep = slot(session, Slot.MODEL), entry(job, Job.STEPS)
@@ -369,6 +369,15 @@ def _step(session, d, job, cursor):
 
 
 @kernel
+def take_due(job, cursor):
+    """Takes the next simulation that is due; the end where there is none."""
+    cursor[Cursor.AT] = take_next(job + 8 * Job.NEXT)
+    due = cursor[Cursor.AT] < entry(job, Job.COUNT) and entry(job, Job.HALT) == 0
+    cursor[Cursor.PHASE] = Phase.LOAD if due else Phase.END
+    cursor[Cursor.TAKEN] = cursor[Cursor.SOLVED] = cursor[Cursor.RUNG] = 0
+
+
+@kernel
 def run_simulations(session, d, job, at):
     """Takes simulations and steps them until there are none; returns why it stopped, DONE also
     where it is time to look for signals (`Phase.END` tells). at: address of the `Cursor`."""
@@ -378,26 +387,20 @@ def run_simulations(session, d, job, at):
     stop = np.int64(Stop.DONE)
     while stop == Stop.DONE and ticks() <= cursor[Cursor.DEADLINE]:
         if cursor[Cursor.PHASE] == Phase.NEXT:
-            cursor[Cursor.AT] = take_next(job + 8 * Job.NEXT)
-            due = cursor[Cursor.AT] < entry(job, Job.COUNT) and entry(job, Job.HALT) == 0
-            if not due:
-                cursor[Cursor.PHASE] = Phase.END
-                break
-            cursor[Cursor.PHASE] = Phase.LOAD
-            cursor[Cursor.TAKEN] = cursor[Cursor.SOLVED] = cursor[Cursor.RUNG] = 0
+            take_due(job, cursor)
         if cursor[Cursor.PHASE] == Phase.END:
             break
         sim = pointer(entry(job, Job.IDS) + 8 * cursor[Cursor.AT])
         if cursor[Cursor.PHASE] == Phase.LOAD:
-            if not _load_fields(session, job, sim):
+            if not load_fields(session, job, sim):
                 stop = np.int64(Stop.EDITED)
                 break
-            if not _load(session, d, job, sim):
+            if not load(session, d, job, sim):
                 stop = np.int64(Stop.ROOM)
                 break
             cursor[Cursor.PHASE] = Phase.STEP
         if cursor[Cursor.PHASE] == Phase.STEP:
-            stop = _step(session, d, job, cursor)
+            stop = take_step(session, d, job, cursor)
             if stop != Stop.DONE or cursor[Cursor.TAKEN] < entry(job, Job.STEPS):
                 if entry(job, Job.HALT) != 0:
                     cursor[Cursor.PHASE] = Phase.END

@@ -13,7 +13,7 @@ import queue
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import mujoco
 import numpy as np
@@ -21,12 +21,15 @@ from numpy.typing import NDArray
 
 from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
-from stiction.simulate.batch.loop import Cursor, Job, Phase, now, run_simulations
+from stiction.simulate.batch.loop import Cursor, Job, Phase, now
 from stiction.simulate.settings import Settings
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import CHUNK, TimeEngine
 from stiction.simulate.time_stepping.fallback import Answer
 from stiction.simulate.time_stepping.workspace import Count
+
+if TYPE_CHECKING:
+    from stiction.simulate.derivatives.compiled import CompiledDerivatives
 
 Words = NDArray[np.int64]
 
@@ -43,8 +46,18 @@ class Task(Protocol):
     def make_room(self, sim: int, blocks: int) -> None:
         """Makes room for the guess of the simulation's next call."""
 
-    def number_of(self, rung: str) -> int:
-        """The number of a way that answered, for `Result.RUNG`."""
+    def start(self, worker: Worker) -> None:
+        """Prepares a worker."""
+
+    def advance(self, worker: Worker, *arguments: int) -> int:
+        """Runs the compiled loop; why it stopped. arguments: addresses of session, data, job and
+        cursor."""
+
+    def resolve(self, worker: Worker, stop: Stop) -> bool:
+        """Removes what stopped the loop, if it is the task's own; whether it is."""
+
+    def note(self, worker: Worker, answer: Answer) -> None:
+        """Notes what answered a step that the compiled solver did not."""
 
     def fail(self, worker: Worker, at: int, error: StictionError) -> None:
         """Notes that the simulation at that position of the call failed."""
@@ -57,17 +70,19 @@ class Worker:
         self.engine = TimeEngine(model, settings)
         self.data = mujoco.MjData(model)
         self.cursor = np.zeros(len(Cursor), np.int64)
+        self.derivatives: CompiledDerivatives | None = None
 
     def run(self, task: Task) -> None:
         """Takes simulations of the task and steps them until there are none."""
         job, cursor, engine = task.job, self.cursor, self.engine
         cursor[:] = 0
         session = int(engine.session.ctypes.data)
-        arguments = (self.data._address, int(job.ctypes.data), int(cursor.ctypes.data))
+        addresses = (session, self.data._address, int(job.ctypes.data), int(cursor.ctypes.data))
+        task.start(self)
         while cursor[Cursor.PHASE] != Phase.END:
             cursor[Cursor.DEADLINE] = now() + int(CHUNK * ticks_per_second())
             try:
-                stop = engine.guard.call(self.data, run_simulations, session, *arguments)
+                stop = task.advance(self, *addresses)
                 if stop != Stop.DONE:
                     self._resolve(Stop(stop), task)
             except StictionError as error:
@@ -77,6 +92,8 @@ class Worker:
     def _resolve(self, stop: Stop, task: Task) -> None:
         """Removes what stopped the loop, or raises it."""
         cursor, engine = self.cursor, self.engine
+        if task.resolve(self, stop):
+            return
         sim = task_simulation(task.job, int(cursor[Cursor.AT]))
         if stop == Stop.EDITED:
             task.make_ready(self, sim)
@@ -87,12 +104,8 @@ class Worker:
         else:
             answer = engine.resolve(stop, self.data)
             if answer is not None:
-                self._note(answer, task)
+                task.note(self, answer)
                 cursor[Cursor.SOLVED] = 1
-
-    def _note(self, answer: Answer, task: Task) -> None:
-        if answer.rung:
-            self.cursor[Cursor.RUNG] = max(self.cursor[Cursor.RUNG], task.number_of(answer.rung))
 
 
 def task_simulation(job: Words, at: int) -> int:

@@ -203,8 +203,8 @@ def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
 
 
 @kernel
-def _carry(d, tree: Tree, motion: Motion):
-    """Forces, inertias and B of bodies and all that they carry."""
+def _carry(d, tree: Tree, motion: Motion, moves):
+    """Forces, inertias and, if anything moves, B of bodies and all that they carry."""
     nbody = tree.parent.shape[0]
     cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
     force, inertia, bias = motion.force, motion.inertia, motion.bias
@@ -215,6 +215,9 @@ def _carry(d, tree: Tree, motion: Motion):
         for c in range(6):
             force[i, c] = 0.0
         if i == 0:
+            continue
+        times_inertia(inertia, i, acceleration, i, force, i)
+        if not moves:
             continue
         B = bias[i]
         for r in range(6):
@@ -235,7 +238,6 @@ def _carry(d, tree: Tree, motion: Motion):
             cross_force(unit, 2, momentum, 1, out, y)
             times_inertia(inertia, i, unit, 2, unit, 4)
             cross_force(velocity, i, unit, 4, out, y)
-        times_inertia(inertia, i, acceleration, i, force, i)
         cross_force(velocity, i, momentum, 1, force, i)
     for i in range(nbody - 1, 0, -1):
         p = tree.parent[i]
@@ -244,7 +246,8 @@ def _carry(d, tree: Tree, motion: Motion):
                 inertia[p, c] += inertia[i, c]
             for c in range(6):
                 force[p, c] += force[i, c]
-                for r in range(6):
+            for r in range(6 if moves else 0):
+                for c in range(6):
                     bias[p, r, c] += bias[i, r, c]
 
 
@@ -255,10 +258,11 @@ def _behind(six, j, k):
 
 
 @kernel
-def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_speed, speeds):
+def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_speed, moves):
     """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
-    nv), the latter if `speeds`. Velocities and accelerations have been spread."""
-    _carry(d, tree, motion)
+    nv), the latter if anything moves: else p, c and B vanish. Velocities and accelerations have
+    been spread."""
+    _carry(d, tree, motion, moves)
     nv = tree.before.shape[0]
     cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
     force, inertia, bias, six = motion.force, motion.inertia, motion.bias, motion.six
@@ -274,6 +278,8 @@ def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_spee
         cross_force(cdof, k, force, i, own, 2)
         times_inertia(inertia, i, own, 1, own, 2)
         times_inertia(inertia, i, cdof, k, own, 3)
+        if not moves:
+            continue
         for c in range(6):
             own[5, c] = own[0, c]
         cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
@@ -295,7 +301,7 @@ def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_spee
                 by_place[k, j] += scale * _behind(six, k, j)
             else:
                 by_place[k, j] += scale * six_dot(cdof, k, six[j], 2)
-            if speeds:
+            if moves:
                 by_speed[k, j] += scale * six_dot(cdof, k, six[j], 6)
                 if j != k:
                     by_speed[j, k] += scale * (

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
 
-from stiction.bridge.narrow_phase import TABLE
 from stiction.bridge.rows import Key, Place
 from stiction.contact.derivatives.derivatives import LAWS
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Size
 from stiction.errors import InvalidInput, StictionError
+from stiction.simulate.derivatives.compiled import CompiledDerivatives
 from stiction.simulate.derivatives.differences import (
     Columns,
     Level,
@@ -30,20 +31,13 @@ from stiction.simulate.derivatives.differences import (
     subtract,
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
-from stiction.simulate.derivatives.memory import Transition
-from stiction.simulate.derivatives.smooth import plain
-from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
-from stiction.simulate.derivatives.transition import (
-    differentiate_step,
-    differentiate_step_on_ground,
-)
+from stiction.simulate.derivatives.step_derivatives import Ends, StepDerivatives, Taken
 from stiction.simulate.report import FRICTIONLESS
-from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
 if TYPE_CHECKING:
-    from stiction.simulate.simulator import Simulator
-    from stiction.simulate.time_stepping.engine import TimeEngine
+    from stiction.simulate.time_stepping.engine import Guess, TimeEngine
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
@@ -54,29 +48,23 @@ curvature that central differences miss and the rounding that they magnify."""
 DERIVED_FROM = ("body_", "dof_", "jnt_", "tendon_", "actuator_", "qpos0")
 """Beginnings of the names of fields that `mj_setConst` derives others from."""
 
-LEAST = 8
-"""Blocks that there is room for at least."""
-
 FASTER = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
 
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
-_DONE, _ERROR = int(Stop.DONE), int(Stop.ERROR)
-_BLOCKS, _WATCHED, _ISLANDS = int(Count.BLOCKS), int(Count.WATCHED), int(Size.ISLANDS)
+_BLOCKS, _ISLANDS = int(Count.BLOCKS), int(Size.ISLANDS)
 
 
 class Differentiator:
-    """Of one simulator: has a simulator of its own, with the same settings, to step copies with."""
+    """Of the steps of one engine, which nobody else takes steps with."""
 
-    def __init__(self, simulator: Simulator, engine: TimeEngine) -> None:
-        """simulator: of its own, which nobody else steps; engine: the simulator's."""
-        self._sim, self._engine = simulator, engine
+    def __init__(self, engine: TimeEngine) -> None:
+        self._engine = engine
         self._data = mujoco.MjData(self.model)
         self._work = Workspace(self.model)
-        self._known: Config | None = None
-        self._memory: Transition | None = None
-        self._is_plain, self._length = False, 0.0
+        self._compiled = CompiledDerivatives(engine)
+        self._last: weakref.ref[StepDerivatives] | None = None
         self._size = mujoco.mj_stateSize(self.model, INTEGRATION)
 
     @property
@@ -87,26 +75,49 @@ class Differentiator:
     def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
         the impulses that the step would begin with."""
+        self._keep_last()
         physics = np.empty(self._size)
         mujoco.mj_getState(self.model, data, physics, INTEGRATION)
         self._put(physics)
         self._engine.begin_from(before)
-        report = self._engine.step(self._data, 1)
-        taken = self._note()
-        self._put(physics)
-        return StepDerivatives(self, physics, report, taken, self._transition(taken))
+        return self._differentiate(physics)
 
-    def _note(self) -> Taken:
-        """What is kept of the step that was taken."""
-        work, config = self._engine.work, self._engine.config
-        step, graph = work.step, work.solver.graph
-        if config.bounce < np.inf and step.impact.any():
+    def differentiate_from(self, physics: Array, guess: Guess) -> StepDerivatives:
+        """Of the step from that state, which begins with that guess."""
+        self._keep_last()
+        self._put(physics)
+        self._engine.memory = guess
+        return self._differentiate(physics)
+
+    def _differentiate(self, physics: Array) -> StepDerivatives:
+        """Takes the step from the copy's state, and differentiates it."""
+        engine, data = self._engine, self._data
+        report = engine.step(data, 1)
+        if engine.config.bounce < np.inf and engine.work.step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
-        left_out = self._engine.answer.flag == FRICTIONLESS
-        law = "frictionless" if left_out else self._sim.contact.law
-        if law not in LAWS:
-            reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
-            raise InvalidInput("contact", reason)
+        left_out = engine.answer.flag == FRICTIONLESS
+        law = "frictionless" if left_out else engine.settings.contact.law
+        check_law(law)
+        ends = Ends(data.qpos.copy(), law)
+        found = StepDerivatives(
+            self, physics, report, ends, self._compiled.matrices(data, physics, law)
+        )
+        self._last = weakref.ref(found)
+        return found
+
+    def _keep_last(self) -> None:
+        """Lets the last derivatives note what they need of their step, if somebody still has them:
+        the engine is about to take another one."""
+        if self._last is not None:
+            found = self._last()
+            if found is not None:
+                found.keep()
+            self._last = None
+
+    def note(self) -> Taken:
+        """What is kept of the step that was taken last."""
+        work = self._engine.work
+        step, graph = work.step, work.solver.graph
         velocity, islands = step.v_plus.copy(), int(graph.size[_ISLANDS])
         return Taken(
             step.record[: int(step.counts[_BLOCKS])].copy(),
@@ -114,34 +125,7 @@ class Differentiator:
             work.newton.v - velocity,
             graph.member[: int(graph.members[islands])].copy(),
             graph.members[: islands + 1].copy(),
-            self._data.qpos.copy(),
-            law,
         )
-
-    def _transition(self, taken: Taken) -> tuple[Array, Array] | None:
-        """A and B by the compiled way, where the model and the step have it."""
-        engine, m = self._engine, self.model
-        if self._known is not engine.config:
-            self._known, self._memory = engine.config, None
-            self._is_plain, self._length = plain(m) and m.nv > 0, engine.own.size
-            self._kernel: Any = differentiate_step
-            if engine.ground.address:
-                self._kernel = differentiate_step_on_ground
-        if not self._is_plain or engine.work.step.counts[_WATCHED]:
-            return None
-        count = len(taken.record)
-        if self._memory is None or self._memory.blocks < count:
-            self._memory = Transition(m, engine.work.step.free, LEAST + count + count // 4)
-        n = 2 * m.nv + m.na
-        A, B = np.empty((n, n)), np.empty((n, m.nu))
-        stop = engine.guard.call(
-            self._data, self._kernel, engine.session_address, self._data._address,
-            self._memory.address, TABLE, LAWS.index(taken.law), self._sim.contact.facets or 0,
-            self._length, A, B,
-        )  # fmt: skip
-        if stop == _ERROR:
-            engine.guard.recover(self._data)
-        return (A, B) if stop == _DONE else None
 
     def _put(self, physics: Array) -> None:
         mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)
@@ -164,10 +148,11 @@ class Differentiator:
                 raise StictionError(f"no derivatives: near this state MuJoCo stopped ({stop!r})")
             self._work = self._work.grown(self.model)
 
-    def pose(self, physics: Array, taken: Taken) -> Solved:
+    def pose(self, physics: Array, taken: Taken, law: str) -> Solved:
         """The step that was taken, its problem posed once more: a step's own is overwritten by
         the overlap's."""
-        sim, config, record = self._sim, self._engine.config, taken.record
+        engine, record = self._engine, taken.record
+        config = engine.config
         self._put(physics)
         self._call(pose)
         step = self._work.step
@@ -183,8 +168,8 @@ class Differentiator:
             taken.correction,
             record[match, Record.CORRECTION],
             taken.islands[match],
-            taken.law,
-            sim.contact.facets or 0,
+            law,
+            engine.settings.contact.facets or 0,
             float(self.model.opt.timestep),
             float(config.touch),
             float(config.slack),
@@ -247,6 +232,7 @@ class Differentiator:
 
     def sensor_differences(self, physics: Array) -> Array:
         """(nsensordata, 2 nv + na + nu) sensors by state and controls, by differences of steps."""
+        self._keep_last()
         m, d = self.model, self._data
         n = 2 * m.nv + m.na
         out = np.zeros((m.nsensordata, n + m.nu))
@@ -265,10 +251,17 @@ class Differentiator:
                     d.act[k - 2 * m.nv] += amount
                 else:
                     d.ctrl[k - n] += amount
-                self._sim.step(d)
+                self._engine.step(d, 1)
                 ends.append(d.sensordata.copy())
             out[:, k] = (ends[0] - ends[1]) / (2.0 * NEARBY)
         return out
+
+
+def check_law(law: str) -> None:
+    """Raises InvalidInput where a law of contact has no derivatives."""
+    if law not in LAWS:
+        reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
+        raise InvalidInput("contact", reason)
 
 
 def _derive(model: mujoco.MjModel, scratch: mujoco.MjData, name: str) -> None:

@@ -7,7 +7,7 @@ sphere or a capsule on a plane takes some ten nanoseconds, and all types of geom
 the first geom moves, it is as if both did, and the second one back.
 
 Two boxes face on face are an exception: MuJoCo takes the normal of one face or of the other, and
-where that is the same the one that stands straight. Each box is moved by itself.
+where that is the same the one that stands straight. Each box is turned by itself.
 """
 
 from __future__ import annotations
@@ -153,16 +153,19 @@ def _refer_to_point(begin, end, which, centre, place, g: Geometry):
 
 
 @kernel
-def _move_one(table, m, d, ground, which, begin, end, key, place, reach, far, size, g: Geometry):
-    """Changes with one geom of a pair, its first or its second: it turns about its own centre, so
-    that two alike, face on face, stay in balance."""
+def _move_one(
+    table, m, d, ground, which, axes, begin, end, key, place, reach, far, size, g: Geometry
+):
+    """Changes with one geom of a pair, its first or its second, along the first of its axes, turns
+    before moves: it turns about its own centre, so that two alike, face on face, stay in
+    balance."""
     geom, kept = key[begin, which], g.place
     centre = kept[:3]
     for c in range(3):
         kept[c] = numbers(pointer(d + _XPOS) + 24 * geom, 3)[c]
     for c in range(9):
         kept[3 + c] = numbers(pointer(d + _XMAT) + 72 * geom, 9)[c]
-    for axis in range(6):
+    for axis in range(axes):
         eps = far if axis < 3 else far * size
         for side in range(2):
             _move_geom(d, geom, kept, centre, axis, eps - 2.0 * side * eps)
@@ -236,10 +239,9 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
             return False
         first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
         far = NEAR if _is_exact(first, second) else FAR
-        _move_one(table, m, d, ground, 1, begin, end, key, place, reach, far, size, g)
+        _move_one(table, m, d, ground, 1, 6, begin, end, key, place, reach, far, size, g)
+        _move_back(begin, end, place, g)
         if first == BOX and second == BOX:
-            _move_one(table, m, d, ground, 0, begin, end, key, place, reach, far, size, g)
-        else:
-            _move_back(begin, end, place, g)
+            _move_one(table, m, d, ground, 0, 3, begin, end, key, place, reach, far, size, g)
         begin = end
     return True

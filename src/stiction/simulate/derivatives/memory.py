@@ -8,14 +8,18 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.derivatives.held_rows import allocate_held, allocate_solved
+from stiction.contact.derivatives.held_rows import allocate_held
+from stiction.contact.derivatives.held_system import allocate_solved
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS
 from stiction.kernels.packing import pack, packed, unpacker
 from stiction.simulate.derivatives.bodies import allocate_motion, read_tree
-from stiction.simulate.derivatives.contacts import Slopes, allocate_meeting
+from stiction.simulate.derivatives.contact_products import allocate_change
+from stiction.simulate.derivatives.contacts import Slopes
 from stiction.simulate.derivatives.geometry import allocate_geometry
 from stiction.simulate.derivatives.manifold import quaternion_dofs
+from stiction.simulate.derivatives.maps import allocate_maps
+from stiction.simulate.derivatives.meetings import allocate_meeting
 from stiction.simulate.derivatives.smooth import read_springs
 from stiction.simulate.derivatives.spinning import allocate_spin
 
@@ -33,7 +37,8 @@ class Working(NamedTuple):
     source: Indices  # (n,) the block whose gap a bound is, or -1
     share: Array  # (n,) of the gap that the correction takes back
     deepest: Indices  # (n,) the block that this share depends on, or -1
-    lifted: Indices  # (n,) blocks that the correction holds
+    lifted: Indices  # (n, 2) block and row, as in `Held`, of what the correction holds
+    along: Array  # (n, 2) their directions, which normals have none of
     normal: Array  # (n, nv) their rows
     sigma: Array  # (nv,) speeds of the problem
     passed: Array  # (n, ROWS)
@@ -62,40 +67,40 @@ class Transition:
         alone = np.zeros(nv, np.int64)
         for dof, _ in free:
             alone[dof : dof + 6] = 1
+        motions = [allocate_motion(m.nbody, nv) for _ in range(4)]
+        held = allocate_held(nv, rows)
+        working = Working(
+            np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
+            np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
+            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, nv)), np.zeros(nv),
+            np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(0, np.int64),
+            alone, quaternion_dofs(m), np.zeros((2, 3, 3)), np.zeros((nv, columns)),
+            np.zeros((nv, columns)), np.zeros((rows, columns)), np.zeros((rows, 6)),
+            np.zeros(rows), np.zeros((nv, columns)),
+        )  # fmt: skip
+        slopes = Slopes(
+            np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
+            np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, nv)), np.zeros((n, nv)),
+            np.zeros((na, na)), np.zeros((na, nu)),
+        )  # fmt: skip
         self._tuples: Any = (
-            read_tree(m),
-            allocate_motion(m.nbody, nv),
-            allocate_motion(m.nbody, nv),
-            read_springs(m),
-            allocate_spin(),
-            allocate_geometry(n),
-            allocate_meeting(nv),
-            Slopes(
-                np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
-                np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, nv)), np.zeros((n, nv)),
-                np.zeros((na, na)), np.zeros((na, nu)),
+            (held, working),
+            (
+                read_tree(m), *motions, allocate_spin(), allocate_meeting(nv), allocate_maps(n),
+                allocate_geometry(n), read_springs(m),
             ),
-            allocate_held(nv, rows),
-            allocate_solved(nv, rows),
-            Working(
-                np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
-                np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64),
-                np.zeros((n, nv)), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv),
-                np.zeros(nv), np.zeros(0, np.int64), alone, quaternion_dofs(m),
-                np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
-                np.zeros((rows, columns)), np.zeros((rows, 6)), np.zeros(rows),
-                np.zeros((nv, columns)),
-            ),
+            (slopes, allocate_solved(nv, rows), allocate_change(nv, n)),
         )  # fmt: skip
         self._packed = pack(*self._tuples)
         self.address = int(self._packed.ctypes.data)
 
-    @property
-    def slopes(self) -> Slopes:
-        """What was worked out last."""
-        found: Slopes = self._tuples[7]
-        return found
-
 
 _example = Transition(mujoco.MjModel.from_xml_string("<mujoco/>"), np.zeros((0, 2), np.int64), 1)
-unpack_transition = unpacker(*_example._tuples)
+_working, _problem, _solution = _example._tuples
+unpack_working = unpacker(*_working)
+"""(Held, Working) of `Transition.address`."""
+unpack_bodies = unpacker(*_problem, after=_working)
+"""(Tree, Motion at v or v+, at the correction and at two gradients, Spin, Meeting, Maps, Geometry,
+Springs)"""
+unpack_solution = unpacker(*_solution, after=(*_working, *_problem))
+"""(Slopes, Solved, Change)"""

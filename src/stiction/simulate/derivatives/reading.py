@@ -7,7 +7,7 @@ import numpy as np
 
 from stiction.bridge.layout import integer, number, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place, merge_gaps
-from stiction.contact.derivatives.held_rows import Held, Size, read_held
+from stiction.contact.derivatives.held_rows import Size, read_held
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.graph import Size as Part
@@ -15,7 +15,7 @@ from stiction.contact.problem.scales import spread
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
 from stiction.kernels.compile import kernel, lean
 from stiction.simulate.derivatives.geometry import Geometry
-from stiction.simulate.derivatives.memory import Working, unpack_transition
+from stiction.simulate.derivatives.memory import Working, unpack_working
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
@@ -99,7 +99,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
                 holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
             if holds:
-                w.lifted[count] = i
+                w.lifted[count, 0], w.lifted[count, 1] = i, 0
                 count += 1
     return count
 
@@ -108,7 +108,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
 def read_step(m, d, config: Config, law, facets, address, own):
     """Reads impulses, speeds and modes of the step; how many blocks its correction holds, or -1
     where it has rows that are not differentiated here."""
-    _, _, _, _, _, _, _, _, h, _, w = unpack_transition(own)
+    h, w = unpack_working(own)
     b, g, _, _ = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
@@ -139,10 +139,10 @@ def read_step(m, d, config: Config, law, facets, address, own):
 
 
 @lean
-def _lay_wrench(a, begin, size, h: Held, step: Step, g: Geometry, w: Working):
+def _lay_wrench(a, begin, size, block, direction, step: Step, g: Geometry, w: Working):
     """w.wrench[a] := held row a as a torque, over `size`, and a force of length 1 or 0, about the
     point of block `begin`."""
-    i, r = h.block[a, 0], h.block[a, 1]
+    i, r = block[a, 0], block[a, 1]
     place, axes, out = step.place, g.frame[i], w.wrench
     for c in range(6):
         out[a, c] = 0.0
@@ -153,8 +153,8 @@ def _lay_wrench(a, begin, size, h: Held, step: Step, g: Geometry, w: Working):
     for c in range(3):
         out[a, 3 + c] = axes[0, c]
         if r == 1:
-            across = h.direction[a, 1] * place[i, Place.RATIO]
-            out[a, 3 + c] = h.direction[a, 0] * axes[1, c] + across * axes[2, c]
+            across = direction[a, 1] * place[i, Place.RATIO]
+            out[a, 3 + c] = direction[a, 0] * axes[1, c] + across * axes[2, c]
     x, y, z = (
         (place[i, Place.X] - place[begin, Place.X]) / size,
         (place[i, Place.Y] - place[begin, Place.Y]) / size,
@@ -199,16 +199,17 @@ def _span_pair(begin, end, w: Working):
 
 
 @lean
-def drop_spanned(h: Held, step: Step, g: Geometry, w: Working):
-    """Leaves six held rows at most to each pair of geoms: two bodies have no more freedom, and what
-    the others ask for is the same."""
-    key, place, total = step.key, step.place, h.size[Size.HELD]
+def drop_spanned(total, block, direction, step: Step, g: Geometry, w: Working):
+    """Leaves six at most of the held rows of each pair of geoms: two bodies have no more freedom,
+    and what the others ask for is the same. How many of the `total` first lines of block and
+    direction, as in `Held`, are left."""
+    key, place = step.key, step.place
     begin, kept = 0, 0
     while begin < total:
-        first, end = h.block[begin, 0], begin + 1
+        first, end = block[begin, 0], begin + 1
         size = 0.0
         while end < total:
-            i = h.block[end, 0]
+            i = block[end, 0]
             if key[i, Key.INDEX] < 0 or key[i, 0] != key[first, 0] or key[i, 1] != key[first, 1]:
                 break
             for c in range(3):
@@ -217,13 +218,12 @@ def drop_spanned(h: Held, step: Step, g: Geometry, w: Working):
         many = end - begin > 6 and key[first, Key.INDEX] >= 0
         if many:
             for a in range(begin, end):
-                _lay_wrench(a, first, size if size > 0.0 else 1.0, h, step, g, w)
+                _lay_wrench(a, first, size if size > 0.0 else 1.0, block, direction, step, g, w)
             _span_pair(begin, end, w)
         for a in range(begin, end):
             if not many or w.left[a] < 0.0:
                 for c in range(2):
-                    h.block[kept, c] = h.block[a, c]
-                    h.direction[kept, c] = h.direction[a, c]
+                    block[kept, c], direction[kept, c] = block[a, c], direction[a, c]
                 kept += 1
         begin = end
-    h.size[Size.HELD] = kept
+    return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from stiction.contact.certificate.modes import Mode
 from stiction.contact.problem.arrays import Array
 from stiction.errors import InvalidInput, unknown
 from stiction.simulate.derivatives.differences import Columns
-from stiction.simulate.derivatives.linearization import StepLinearization
+from stiction.simulate.derivatives.linearization import Solved, StepLinearization
 from stiction.simulate.derivatives.manifold import integrate, quaternion_dofs
 from stiction.simulate.report import Report
 
@@ -33,8 +33,6 @@ class Taken:
     correction: Array  # (nv,) of overlap
     member: Indices  # blocks of all islands, one island after the other
     members: Indices  # where each one's begin, and the end
-    next_qpos: Array  # (nq,)
-    law: str
 
     @property
     def islands(self) -> Indices:
@@ -42,6 +40,13 @@ class Taken:
         out = np.full(len(self.record), -1)
         out[self.member] = np.repeat(np.arange(len(self.members) - 1), np.diff(self.members))
         return out
+
+
+class Ends(NamedTuple):
+    """What a step ended with."""
+
+    qpos: Array  # (nq,)
+    law: str
 
 
 class StepDerivatives:
@@ -59,22 +64,34 @@ class StepDerivatives:
         source: Differentiator,
         physics: Array,
         report: Report,
-        taken: Taken,
+        ends: Ends,
         transition: tuple[Array, Array] | None,
         smoothing: float = 0.0,
     ) -> None:
         """transition: A and B, where they are known already."""
         self._source, self._physics, self.report = source, physics, report
-        self._taken, self._smoothing = taken, smoothing
+        self._ends, self._smoothing = ends, smoothing
         self.is_compiled = transition is not None
         """Whether A and B come from closed forms, not from differences of the step's problem."""
         if transition is not None:
             self.__dict__["_transition"] = transition
 
     @cached_property
+    def _taken(self) -> Taken:
+        """Noted when it is asked for, or before the next step is taken."""
+        return self._source.note()
+
+    def keep(self) -> None:
+        """Notes what is needed of the step, which is about to be overwritten."""
+        assert self._taken
+
+    @cached_property
     def _solved(self) -> StepLinearization:
         """The law of contact to first order."""
-        return StepLinearization(self._source.pose(self._physics, self._taken), self._smoothing)
+        return StepLinearization(self._pose(), self._smoothing)
+
+    def _pose(self) -> Solved:
+        return self._source.pose(self._physics, self._taken, self._ends.law)
 
     def __repr__(self) -> str:
         n = len(self.A)
@@ -94,7 +111,7 @@ class StepDerivatives:
     @property
     def next_qpos(self) -> Array:
         """(nq,) positions after the step."""
-        return self._taken.next_qpos
+        return self._ends.qpos
 
     @property
     def A(self) -> Array:
@@ -116,8 +133,9 @@ class StepDerivatives:
         at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
         """
         made = StepDerivatives(
-            self._source, self._physics, self.report, self._taken, None, smoothing
+            self._source, self._physics, self.report, self._ends, None, smoothing
         )
+        made.__dict__["_taken"] = self._taken
         made.__dict__["_solved"] = StepLinearization(self._solved.step, smoothing)
         made.__dict__["_columns"] = self._columns  # what comes before contact is the same
         return made

@@ -1,62 +1,101 @@
-"""J.A and J.B in one compiled call, where everything about a step has a derivative in closed form
-or of its own: bodies (`bodies.py`, `spinning.py`), contacts (`geometry.py`, `contacts.py`), springs
-and actuators (`smooth.py`), the law of contact (`contact/derivatives/held_rows.py`).
+"""Derivatives of a step in one compiled call, where everything about it has a derivative in closed
+form or of its own: bodies (`bodies.py`, `spinning.py`), contacts (`geometry.py`, `maps.py`),
+springs and actuators (`smooth.py`), the law of contact (`contact/derivatives/held_system.py`).
 
 The step has been taken, and its data still has its kinematics and contacts; the state has been put
 back to where it began. What the overlap's problem wrote over the blocks is made anew.
+
+`Want.MATRICES` are J.A and J.B; `Want.FORWARD` and `Want.BACK` are their products with a vector,
+for which neither they nor the columns of contacts are made (`products.py`).
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
+
+import mujoco
 import numpy as np
 
+from stiction.bridge import library as mj
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer
-from stiction.bridge.rows import Place
-from stiction.contact.derivatives.held_rows import (
-    Held,
-    Size,
-    Solved,
-    add_row,
-    factor_inertia,
-    fill_mass,
-    fill_rows,
-    multiply,
-    solve_held,
-)
-from stiction.contact.problem.blocks import ROWS, Blocks, Head
+from stiction.contact.derivatives.held_rows import Size, fill_mass
+from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import kernel, leaf, lean
+from stiction.kernels.stage import call, stage
 from stiction.simulate.derivatives.bodies import (
     differentiate_forces,
     spread_acceleration,
     spread_velocity,
 )
-from stiction.simulate.derivatives.contacts import (
-    Slopes,
-    differentiate_applied,
-    differentiate_rows,
-)
+from stiction.simulate.derivatives.contacts import Slopes, differentiate_applied
 from stiction.simulate.derivatives.geometry import differentiate_contacts
-from stiction.simulate.derivatives.manifold import turn_step
-from stiction.simulate.derivatives.memory import Working, unpack_transition
+from stiction.simulate.derivatives.maps import map_contacts
+from stiction.simulate.derivatives.matrices import fill_matrices
+from stiction.simulate.derivatives.memory import unpack_bodies, unpack_solution, unpack_working
+from stiction.simulate.derivatives.products import pull_back, push_forward
 from stiction.simulate.derivatives.reading import drop_spanned, read_step
-from stiction.simulate.derivatives.smooth import (
-    differentiate_actuators,
-    differentiate_springs,
-)
+from stiction.simulate.derivatives.smooth import differentiate_actuators, differentiate_springs
 from stiction.simulate.derivatives.spinning import differentiate_spins
+from stiction.simulate.derivatives.step_system import is_corrected
 from stiction.simulate.time_stepping.config import Stop, read_config
 from stiction.simulate.time_stepping.loop import Slot, slot
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 from stiction.terrain.meetings import unpack_ground
 
+INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 _TIMESTEP, _QVEL = offset("mjModel", "opt", "timestep"), offset("mjData", "qvel")
+
+
+class Want(IntEnum):
+    """What is asked for."""
+
+    MATRICES = 0
+    FORWARD = 1
+    BACK = 2
+
+
+class Ask(IntEnum):
+    """Entries of a request: numbers, and addresses of arrays of doubles."""
+
+    WANT = 0
+    """A `Want`."""
+    TABLE = 1
+    """`narrow_phase.TABLE`"""
+    LAW = 2
+    """Its place in `LAWS`."""
+    FACETS = 3
+    LENGTH = 4
+    """(1,) the size of what moves [m]."""
+    FIRST = 5
+    """MATRICES: A (2 nv + na, 2 nv + na). FORWARD: change of the state (2 nv + na,). BACK: gradient
+    by the next state (2 nv + na,)."""
+    SECOND = 6
+    """MATRICES: B (2 nv + na, nu). FORWARD: change of the controls (nu,). BACK: the gradient by the
+    state."""
+    THIRD = 7
+    """FORWARD: the change of the next state. BACK: the gradient by the controls."""
+    STAGE = 8
+    """`differentiate_step` or `differentiate_step_on_ground`; 0 where another way must be taken."""
+    MEMORY = 9
+    """`Transition.address`"""
+    READY = 10
+    """1 if that was made for the model as it is."""
+    USUAL = 11
+    """`LAW` of steps that no other way answered; this and the rest are for batches."""
+    ROWS = 12
+    """This and the next five: address of the first simulation's `FIRST`, and how many numbers each
+    one's has; the same of `SECOND` and `THIRD`."""
+
+
+ASKS = int(Ask.ROWS) + 6
+"""Entries of a request."""
 
 
 @lean
 def _clear(count, out: Slopes):
-    """Zero everywhere, for so many blocks."""
+    """Zero everywhere, for so many blocks: none where contacts have no slopes of their own."""
     nv = out.push_q.shape[0]
     for j in range(nv):
         for k in range(nv):
@@ -78,20 +117,18 @@ def _clear(count, out: Slopes):
 
 
 @kernel
-def _find_slopes(m, d, ground, table, length, address, own):
-    """Fills `Slopes`, see the head of `differences.py` for what it holds; whether it could."""
-    tree, ahead, apart, springs, spin, geometry, meeting, out, _, _, w = unpack_transition(own)
+def _differentiate_smooth(m, d, address, own):
+    """Fills `Slopes` but for contacts: see the head of `differences.py` for what it holds."""
+    tree, ahead, apart, _, _, spin, meeting, _, _, springs = unpack_bodies(own)
+    _, w = unpack_working(own)
+    out, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
-    count, nv = step.counts[Count.BLOCKS], w.sigma.shape[0]
-    dt = number(m + _TIMESTEP)
+    nv, dt = w.sigma.shape[0], number(m + _TIMESTEP)
     v = numbers(pointer(d + _QVEL), nv)
-    _clear(count, out)
     fill_mass(b, out.push_v)
-    corrected = False
     for j in range(nv):
         w.acceleration[j] = (step.v_plus[j] - v[j]) / dt
-        corrected = corrected or w.correction[j] != 0.0
     spread_velocity(d, tree, v, ahead)
     spread_acceleration(d, tree, v, w.acceleration, 1.0, ahead)
     differentiate_forces(d, tree, ahead, -dt, out.push_q, out.push_v, True)
@@ -99,208 +136,120 @@ def _find_slopes(m, d, ground, table, length, address, own):
     differentiate_actuators(m, d, dt, springs, w.none, out)
     differentiate_spins(m, d, dt, tree, b, step.free, v, step.v_plus, spin, out)
     differentiate_applied(d, tree, w.alone, dt, meeting, out)
-    if corrected:
+    if is_corrected(w):
         spread_velocity(d, tree, w.zero, apart)
         spread_acceleration(d, tree, w.zero, w.correction, 0.0, apart)
         differentiate_forces(d, tree, apart, -1.0, out.push_w, out.push_w, False)
         spread_velocity(d, tree, w.correction, apart)
-    if count == 0:
-        return True
     spread_velocity(d, tree, step.v_plus, ahead)
+
+
+@kernel
+def _find_maps(m, d, ground, table, length, address, own):
+    """Fills the maps of contacts; whether they could be found again."""
+    tree, ahead, apart, _, _, _, meeting, maps, geometry, _ = unpack_bodies(own)
+    _, w = unpack_working(own)
+    b, _, _, _ = unpack_problem(address)
+    _, step = unpack_step(address)
+    count = step.counts[Count.BLOCKS]
     if not differentiate_contacts(
         table, m, d, ground, count, step.key, step.place, length, geometry
     ):
         return False
-    differentiate_rows(
+    map_contacts(
         m, d, tree, b, count, step.key, step.place, w.f, w.pushed, geometry, ahead, apart,
-        corrected, meeting, out,
+        is_corrected(w), meeting, maps,
     )  # fmt: skip
     return True
 
 
-@lean
-def _ask(dt, b: Blocks, out: Slopes, h: Held, w: Working):
-    """Fills w.right with the push and w.wanted with the speeds of held rows that positions ask for;
-    (nv, nv) and (m, nv)."""
-    nv = w.sigma.shape[0]
-    for j in range(nv):
-        for k in range(nv):
-            w.right[j, k] = out.push_q[j, k]
-    for c in range(h.size[Size.CURVED]):
-        i, x, y, curve = h.curved[c], h.across[c, 0], h.across[c, 1], h.across[c, 2]
-        width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
-        for e in range(width):
-            along = curve * (x * b.value[a0 + width + e] + y * b.value[a0 + 2 * width + e])
-            j = b.column[c0 + e]
-            for k in range(nv):
-                w.right[j, k] -= along * (x * out.speed[i, 1, k] + y * out.speed[i, 2, k])
-    for a in range(h.size[Size.HELD]):
-        i, r = h.block[a, 0], h.block[a, 1]
-        if r == 1:
-            x, y = h.direction[a, 0], h.direction[a, 1]
-            for k in range(nv):
-                w.wanted[a, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
-            continue
-        source = w.source[i] if r == 0 else -1
-        for k in range(nv):
-            w.wanted[a, k] = -out.speed[i, r, k]
-            if source >= 0:
-                w.wanted[a, k] -= out.gap[source, k] / dt
-
-
-@lean
-def _multiply_taken(s: Solved, taken, b, n, out):
-    """out[:, :n] += Q b[:, :n], of the rows that were taken."""
-    for i in range(s.by_speed.shape[0]):
-        for j in range(taken):
-            x, at = s.by_speed[i, j], s.taken[j]
-            for k in range(n):
-                out[i, k] += x * b[at, k]
-
-
-@lean
-def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
-    """w.rate := changes of v+, all columns; whether there is one answer."""
-    nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
-    fill_mass(b, s.inertia)
-    fill_rows(b, h, s.inertia, s.other)
-    if not factor_inertia(s):
-        return False
-    taken = solve_held(h.size[Size.HELD], h.held, h.along, h.size[Size.SLOPED] == 1, s)
-    if taken < 0:
-        return False
-    _ask(dt, b, out, h, w)
-    for j in range(nv):
-        for k in range(nv):
-            w.right[j, nv + k] = out.push_v[j, k]
-        for k in range(na):
-            w.right[j, 2 * nv + k] = out.push_a[j, k]
-        for k in range(nu):
-            w.right[j, 2 * nv + na + k] = out.push_u[j, k]
-    multiply(s.by_push, nv, w.right, w.rate.shape[1], w.rate)
-    _multiply_taken(s, taken, w.wanted, nv, w.rate)
-    return True
-
-
-@lean
-def _solve_correction(
-    dt, lifted, b: Blocks, out: Slopes, step: Step, h: Held, s: Solved, w: Working
-):
-    """w.moved := changes of the correction, all columns; whether there is one answer. lifted: how
-    many blocks it holds."""
-    nv, columns = out.push_q.shape[0], w.rate.shape[1]
-    for j in range(nv):
-        for k in range(columns):
-            w.moved[j, k] = 0.0
-    if lifted == 0:
-        return True
-    if h.size[Size.CURVED] > 0:  # else the mass is what has been factored
-        fill_mass(b, s.inertia)
-        if not factor_inertia(s):
-            return False
-    for a in range(lifted):
-        for j in range(nv):
-            w.normal[a, j] = 0.0
-        add_row(b, w.lifted[a], 0, 1.0, w.normal, a)
-    taken = solve_held(lifted, w.normal, w.normal, False, s)
-    for at in range(taken):
-        a = s.taken[at]
-        i = w.lifted[a]
-        for k in range(columns):
-            w.wanted[a, k] = 0.0
-        c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
-        for c in range(b.head[i, Head.WIDTH]):
-            j, x = b.column[c0 + c], b.value[a0 + c]
-            for k in range(columns):
-                w.wanted[a, k] -= x * w.rate[j, k]
-        deepest, part = w.deepest[i], 0.0
-        if deepest >= 0:
-            part = w.share[i] * step.place[i, Place.GAP] / step.place[deepest, Place.GAP] / dt
-        for k in range(nv):
-            w.wanted[a, k] -= w.share[i] * out.gap[i, k] / dt + out.speed[i, 0, k]
-            w.wanted[a, k] -= out.speed_w[i, k]
-            if deepest >= 0:
-                w.wanted[a, k] += part * out.gap[deepest, k]
-    multiply(s.by_push, nv, out.push_w, nv, w.moved)
-    _multiply_taken(s, taken, w.wanted, columns, w.moved)
-    return True
+@leaf
+def _entry(request, which):
+    """That entry of the request at that address."""
+    return pointer(request + 8 * which)
 
 
 @kernel
-def _write(dt, step: Step, out: Slopes, w: Working, A, B):
-    """A and B from the changes of v+ and of the correction."""
-    nv, n, nu = out.push_q.shape[0], A.shape[0], B.shape[1]
-    na = n - 2 * nv
-    for j in range(nv):
-        for k in range(n + nu):
-            w.right[j, k] = dt * (w.rate[j, k] + w.moved[j, k])
-    for at in range(w.turns.shape[0]):
-        j = w.turns[at]
-        speed = w.acceleration  # what comes after the accelerations' last use
-        for c in range(3):
-            speed[c] = dt * (step.v_plus[j + c] + w.correction[j + c])
-        turn_step(speed, w.rotation)
-        for k in range(n + nu):
-            x, y, z = w.right[j, k], w.right[j + 1, k], w.right[j + 2, k]
-            for c in range(3):
-                right = w.rotation[1]
-                w.right[j + c, k] = right[c, 0] * x + right[c, 1] * y + right[c, 2] * z
-        for c in range(3):
-            for k in range(3):
-                w.right[j + c, j + k] += w.rotation[0, c, k] - (1.0 if c == k else 0.0)
-    for j in range(nv):
-        for k in range(n):
-            A[j, k] = w.right[j, k] + (1.0 if j == k else 0.0)
-            A[nv + j, k] = w.rate[j, k]
-        for k in range(nu):
-            B[j, k], B[nv + j, k] = w.right[j, n + k], w.rate[j, n + k]
-    for i in range(na):
-        for k in range(n):
-            A[2 * nv + i, k] = out.act_a[i, k - 2 * nv] if k >= 2 * nv else 0.0
-        for k in range(nu):
-            B[2 * nv + i, k] = out.act_u[i, k]
-
-
-@kernel
-def _differentiate(session, d, ground, own, table, law, facets, length, A, B):
+def _differentiate(session, d, ground, request):
     m, address = slot(session, Slot.MODEL), slot(session, Slot.WORK)
+    own = _entry(request, Ask.MEMORY)
     config = read_config(slot(session, Slot.CONFIG))
-    _, _, _, _, _, geometry, _, out, h, s, w = unpack_transition(own)
-    b, _, _, _ = unpack_problem(address)
+    _, _, _, _, _, _, _, _, geometry, _ = unpack_bodies(own)
+    h, w = unpack_working(own)
+    out, _, _ = unpack_solution(own)
     _, step = unpack_step(address)
-    dt = number(m + _TIMESTEP)
-    lifted = read_step(m, d, config, law, facets, address, own)
-    if lifted < 0 or not _find_slopes(m, d, ground, table, length, address, own):
+    count, dt, want = step.counts[Count.BLOCKS], number(m + _TIMESTEP), _entry(request, Ask.WANT)
+    if count > w.f.shape[0]:
+        return np.int64(Stop.ROOM)
+    if config.bounce < np.inf and _bounces(count, step):
+        return np.int64(Stop.UNSOLVED)
+    lifted = read_step(
+        m, d, config, _entry(request, Ask.LAW), _entry(request, Ask.FACETS), address, own
+    )
+    if lifted < 0:
+        return np.int64(Stop.UNSOLVED)
+    _clear(count if want == Want.MATRICES else 0, out)
+    _differentiate_smooth(m, d, address, own)
+    length = number(_entry(request, Ask.LENGTH))
+    if not _find_maps(m, d, ground, _entry(request, Ask.TABLE), length, address, own):
         return np.int64(Stop.UNSOLVED)
     if h.size[Size.SLOPED] == 0:
-        drop_spanned(h, step, geometry, w)
-    solved = _solve_velocity(dt, b, out, h, s, w)
-    if not (solved and _solve_correction(dt, lifted, b, out, step, h, s, w)):
-        return np.int64(Stop.UNSOLVED)
-    _write(dt, step, out, w, A, B)
-    return np.int64(Stop.DONE)
+        h.size[Size.HELD] = drop_spanned(h.size[Size.HELD], h.block, h.direction, step, geometry, w)
+    lifted = drop_spanned(lifted, w.lifted, w.along, step, geometry, w)
+    nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
+    n = 2 * nv + na
+    first, second = _entry(request, Ask.FIRST), _entry(request, Ask.SECOND)
+    third = _entry(request, Ask.THIRD)
+    if want == Want.MATRICES:
+        A, B = numbers(first, n * n).reshape((n, n)), numbers(second, n * nu).reshape((n, nu))
+        found = fill_matrices(m, d, dt, lifted, address, own, A, B)
+    elif want == Want.FORWARD:
+        given, end = numbers(first, n), numbers(third, n)
+        found = push_forward(m, d, dt, lifted, address, own, given, numbers(second, nu), end)
+    else:
+        given, by_state = numbers(first, n), numbers(second, n)
+        found = pull_back(m, d, dt, lifted, address, own, given, by_state, numbers(third, nu))
+    return np.int64(Stop.DONE if found else Stop.UNSOLVED)
 
 
-@kernel
-def differentiate_step(session, d, own, table, law, facets, length, A, B):
-    """Fills A (2 nv + na, 2 nv + na) and B (2 nv + na, nu) of the step that the session has taken
-    with the data at d, whose state is as it was before; why it stopped, UNSOLVED where another way
-    must be taken. own: `Transition.address`; table: `narrow_phase.TABLE`; law: its place in
-    `LAWS`; length: the size of what moves [m]."""
-    if caught(slot(session, Slot.FRAME), d) != 0:
-        return np.int64(Stop.ERROR)
-    stop = _differentiate(session, d, None, own, table, law, facets, length, A, B)
-    leave(slot(session, Slot.FRAME))
-    return stop
+@lean
+def _bounces(count, step: Step):
+    """Whether any contact bounced within the step."""
+    for i in range(count):
+        for r in range(ROWS):
+            if step.impact[i, r] != 0.0:
+                return True
+    return False
 
 
-@kernel
-def differentiate_step_on_ground(session, d, own, table, law, facets, length, A, B):
+@stage("int64(int64, int64, int64, int64)", eager=False, counted=True)
+def differentiate_step(session, d, request, _):
+    """Does what the request (`Ask`) asks, of the step that the session has taken with the data at
+    d, whose state is as it was before; why it stopped: ROOM where there are more blocks than the
+    request's memory has room for, UNSOLVED where another way must be taken."""
+    return _differentiate(session, d, None, request)
+
+
+@stage("int64(int64, int64, int64, int64)", eager=False, counted=True)
+def differentiate_step_on_ground(session, d, request, _):
     """The same where there is a height field."""
+    terrain, hulls, level = unpack_ground(slot(session, Slot.GROUND))
+    return _differentiate(session, d, (terrain, hulls, level.tolerance[0]), request)
+
+
+@leaf
+def answer_request(session, d, request):
+    """Calls the request's stage."""
+    return call(_entry(request, Ask.STAGE), session, d, request, np.int64(0))
+
+
+@kernel
+def run_request(session, d, state, request):
+    """Puts the state (mjSTATE_INTEGRATION) at that address into the data, and calls the request's
+    stage; comes back where MuJoCo gives up."""
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
-    terrain, hulls, level = unpack_ground(slot(session, Slot.GROUND))
-    ground = (terrain, hulls, level.tolerance[0])
-    stop = _differentiate(session, d, ground, own, table, law, facets, length, A, B)
+    mj.set_state(slot(session, Slot.MODEL), d, state, np.int32(INTEGRATION))
+    stop = answer_request(session, d, request)
     leave(slot(session, Slot.FRAME))
     return stop

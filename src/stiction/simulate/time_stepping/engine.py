@@ -356,10 +356,12 @@ class TimeEngine:
     def begin_from(self, other: Workspace) -> None:
         """Takes over the impulses that another engine of the model would begin with."""
         self._keep_last()
-        if self.work.room != other.room:
-            self.work = Workspace(self.own.model, other.room)
-            self.session[Slot.WORK] = self.work.address
-        self.work.carry_over(other)
+        old = int(other.step.counts[Count.OLD])
+        if old > self.work.room.blocks:
+            self.make_room(old)
+        step = self.work.step
+        step.record[:old] = other.step.record[:old]
+        step.counts[:], step.seen[:] = other.step.counts, other.step.seen
         self.overwritten()
 
     def make_room(self, blocks: int) -> None:

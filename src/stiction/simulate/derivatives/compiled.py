@@ -1,0 +1,102 @@
+"""`CompiledDerivatives`: what one engine's steps are differentiated with in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import mujoco
+import numpy as np
+
+from stiction.bridge.narrow_phase import TABLE
+from stiction.contact.derivatives.derivatives import LAWS
+from stiction.contact.problem.arrays import Array
+from stiction.simulate.derivatives.memory import Transition
+from stiction.simulate.derivatives.smooth import plain
+from stiction.simulate.derivatives.transition import (
+    ASKS,
+    Ask,
+    Want,
+    differentiate_step,
+    differentiate_step_on_ground,
+    run_request,
+)
+from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.loop import Slot
+from stiction.simulate.time_stepping.workspace import Count
+
+if TYPE_CHECKING:
+    from stiction.bridge.own_model import OwnModel
+    from stiction.simulate.time_stepping.engine import TimeEngine
+
+LEAST = 8
+"""Blocks that there is room for at least."""
+
+# As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
+_DONE, _ERROR, _ROOM = int(Stop.DONE), int(Stop.ERROR), int(Stop.ROOM)
+_BLOCKS, _WATCHED = int(Count.BLOCKS), int(Count.WATCHED)
+_LAW, _FIRST, _SECOND = int(Ask.LAW), int(Ask.FIRST), int(Ask.SECOND)
+
+
+class CompiledDerivatives:
+    """Of the step that an engine has taken last."""
+
+    def __init__(self, engine: TimeEngine) -> None:
+        self._engine = engine
+        self._known: Config | None = None
+        self._model = engine.own.model
+        self._length = np.zeros(1)
+        # As Numba's dispatcher itself: calls from Python cost.
+        self._run: Callable[[int, int, int, int], int] = getattr(run_request, "entry", run_request)
+        self.request = np.zeros(ASKS, np.int64)
+        """(ASKS,)"""
+        self._address = int(self.request.ctypes.data)
+        self.request[Ask.TABLE], self.request[Ask.LENGTH] = TABLE, self._length.ctypes.data
+
+    def follow(self) -> None:
+        """Adapts to the engine's model, where that has changed."""
+        if self._known is not self._engine.config:
+            self._known = self._engine.config
+            self.adapt(self._engine.own)
+
+    def adapt(self, own: OwnModel) -> None:
+        """Adapts to a model that the engine steps; no stage where it needs another way."""
+        engine, request = self._engine, self.request
+        self._model, self._length[0] = own.model, own.size
+        request[Ask.FACETS] = engine.settings.contact.facets or 0
+        request[Ask.STAGE], request[Ask.READY] = 0, 1
+        if plain(own.model) and own.model.nv > 0:
+            on_ground = engine.session[Slot.GROUND] != 0
+            stage = differentiate_step_on_ground if on_ground else differentiate_step
+            request[Ask.STAGE] = stage.address
+            self.make_room()
+
+    def make_room(self) -> None:
+        """Makes room for the blocks of the step at hand."""
+        engine = self._engine
+        count = int(engine.work.step.counts[_BLOCKS])
+        self._memory = Transition(self._model, engine.work.step.free, LEAST + count + count // 4)
+        self.request[Ask.MEMORY] = self._memory.address
+
+    def matrices(self, data: mujoco.MjData, physics: Array, law: str) -> tuple[Array, Array] | None:
+        """A and B of the step that was taken with that data, from the state `physics`, which it
+        has again afterwards; None where the model, or the step, needs another way."""
+        engine, request = self._engine, self.request
+        self.follow()
+        if not request[Ask.STAGE] or engine.work.step.counts[_WATCHED]:
+            return None
+        model = engine.own.model
+        n = 2 * model.nv + model.na
+        A, B = np.empty((n, n)), np.empty((n, model.nu))
+        request[Ask.WANT], request[_LAW] = Want.MATRICES, LAWS.index(law)
+        request[_FIRST] = A.__array_interface__["data"][0]
+        request[_SECOND] = B.__array_interface__["data"][0]
+        start = physics.__array_interface__["data"][0]
+        addresses = (engine.session_address, data._address, start, self._address)
+        stop = engine.guard.call(data, self._run, *addresses)
+        if stop == _ROOM:
+            self.make_room()
+            stop = engine.guard.call(data, self._run, *addresses)
+        if stop == _ERROR:
+            engine.guard.recover(data)
+        return (A, B) if stop == _DONE else None

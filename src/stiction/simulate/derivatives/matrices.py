@@ -1,0 +1,173 @@
+"""J.A and J.B: all columns of the next state's derivatives, from the slopes of a step's problem."""
+
+from __future__ import annotations
+
+from stiction.contact.derivatives.held_rows import Held, Size
+from stiction.contact.derivatives.held_system import (
+    Solved,
+    fill_products,
+    multiply,
+    multiply_taken,
+)
+from stiction.contact.problem.blocks import Blocks, Head
+from stiction.contact.solvers.workspace import unpack_problem
+from stiction.kernels.compile import kernel, lean
+from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
+from stiction.simulate.derivatives.manifold import turn_step
+from stiction.simulate.derivatives.memory import (
+    Working,
+    unpack_bodies,
+    unpack_solution,
+    unpack_working,
+)
+from stiction.simulate.derivatives.step_system import (
+    hold_correction,
+    hold_velocity,
+    is_corrected,
+    share_rate,
+)
+from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
+
+
+@lean
+def _ask(dt, b: Blocks, out: Slopes, h: Held, w: Working):
+    """Fills w.right with the push and w.wanted with the speeds of held rows that positions ask for;
+    (nv, nv) and (m, nv)."""
+    nv = w.sigma.shape[0]
+    for j in range(nv):
+        for k in range(nv):
+            w.right[j, k] = out.push_q[j, k]
+    for c in range(h.size[Size.CURVED]):
+        i, x, y, curve = h.curved[c], h.across[c, 0], h.across[c, 1], h.across[c, 2]
+        width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+        for e in range(width):
+            along = curve * (x * b.value[a0 + width + e] + y * b.value[a0 + 2 * width + e])
+            j = b.column[c0 + e]
+            for k in range(nv):
+                w.right[j, k] -= along * (x * out.speed[i, 1, k] + y * out.speed[i, 2, k])
+    for a in range(h.size[Size.HELD]):
+        i, r = h.block[a, 0], h.block[a, 1]
+        if r == 1:
+            x, y = h.direction[a, 0], h.direction[a, 1]
+            for k in range(nv):
+                w.wanted[a, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
+            continue
+        source = w.source[i] if r == 0 else -1
+        for k in range(nv):
+            w.wanted[a, k] = -out.speed[i, r, k]
+            if source >= 0:
+                w.wanted[a, k] -= out.gap[source, k] / dt
+
+
+@lean
+def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
+    """w.rate := changes of v+, all columns; whether there is one answer."""
+    nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
+    taken = hold_velocity(b, h, s)
+    if taken < 0:
+        return False
+    fill_products(taken, s)
+    _ask(dt, b, out, h, w)
+    for j in range(nv):
+        for k in range(nv):
+            w.right[j, nv + k] = out.push_v[j, k]
+        for k in range(na):
+            w.right[j, 2 * nv + k] = out.push_a[j, k]
+        for k in range(nu):
+            w.right[j, 2 * nv + na + k] = out.push_u[j, k]
+    multiply(s.by_push, nv, w.right, w.rate.shape[1], w.rate)
+    multiply_taken(taken, s, w.wanted, nv, w.rate)
+    return True
+
+
+@lean
+def _solve_correction(
+    dt, lifted, b: Blocks, out: Slopes, step: Step, h: Held, s: Solved, w: Working
+):
+    """w.moved := changes of the correction, all columns; whether there is one answer. lifted: how
+    many rows it holds."""
+    nv, columns = out.push_q.shape[0], w.rate.shape[1]
+    for j in range(nv):
+        for k in range(columns):
+            w.moved[j, k] = 0.0
+    if lifted == 0:
+        return True
+    taken = hold_correction(lifted, h.size[Size.CURVED] == 0, b, s, w)
+    if taken < 0:
+        return False
+    fill_products(taken, s)
+    for at in range(taken):
+        a = s.taken[at]
+        i = w.lifted[a, 0]
+        for k in range(columns):
+            w.wanted[a, k] = 0.0
+        c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+        for c in range(b.head[i, Head.WIDTH]):
+            j, x = b.column[c0 + c], b.value[a0 + c]
+            for k in range(columns):
+                w.wanted[a, k] -= x * w.rate[j, k]
+        deepest, part = w.deepest[i], share_rate(i, dt, step, w)
+        for k in range(nv):
+            w.wanted[a, k] -= w.share[i] * out.gap[i, k] / dt + out.speed[i, 0, k]
+            w.wanted[a, k] -= out.speed_w[i, k]
+            if deepest >= 0:
+                w.wanted[a, k] += part * out.gap[deepest, k]
+    multiply(s.by_push, nv, out.push_w, nv, w.moved)
+    multiply_taken(taken, s, w.wanted, columns, w.moved)
+    return True
+
+
+@kernel
+def _write(dt, step: Step, out: Slopes, w: Working, A, B):
+    """A and B from the changes of v+ and of the correction."""
+    nv, n, nu = out.push_q.shape[0], A.shape[0], B.shape[1]
+    na = n - 2 * nv
+    for j in range(nv):
+        for k in range(n + nu):
+            w.right[j, k] = dt * (w.rate[j, k] + w.moved[j, k])
+    for at in range(w.turns.shape[0]):
+        j = w.turns[at]
+        speed = w.acceleration  # what comes after the accelerations' last use
+        for c in range(3):
+            speed[c] = dt * (step.v_plus[j + c] + w.correction[j + c])
+        turn_step(speed, w.rotation)
+        for k in range(n + nu):
+            x, y, z = w.right[j, k], w.right[j + 1, k], w.right[j + 2, k]
+            for c in range(3):
+                right = w.rotation[1]
+                w.right[j + c, k] = right[c, 0] * x + right[c, 1] * y + right[c, 2] * z
+        for c in range(3):
+            for k in range(3):
+                w.right[j + c, j + k] += w.rotation[0, c, k] - (1.0 if c == k else 0.0)
+    for j in range(nv):
+        for k in range(n):
+            A[j, k] = w.right[j, k] + (1.0 if j == k else 0.0)
+            A[nv + j, k] = w.rate[j, k]
+        for k in range(nu):
+            B[j, k], B[nv + j, k] = w.right[j, n + k], w.rate[j, n + k]
+    for i in range(na):
+        for k in range(n):
+            A[2 * nv + i, k] = out.act_a[i, k - 2 * nv] if k >= 2 * nv else 0.0
+        for k in range(nu):
+            B[2 * nv + i, k] = out.act_u[i, k]
+
+
+@kernel
+def fill_matrices(m, d, dt, lifted, address, own, A, B):
+    """A and B; whether there is one answer."""
+    tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
+    h, w = unpack_working(own)
+    out, s, _ = unpack_solution(own)
+    b, _, _, _ = unpack_problem(address)
+    _, step = unpack_step(address)
+    count = step.counts[Count.BLOCKS]
+    differentiate_rows(
+        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), maps, meeting,
+        out,
+    )  # fmt: skip
+    if not _solve_velocity(dt, b, out, h, s, w):
+        return False
+    if not _solve_correction(dt, lifted, b, out, step, h, s, w):
+        return False
+    _write(dt, step, out, w, A, B)
+    return True

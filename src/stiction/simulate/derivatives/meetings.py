@@ -1,0 +1,127 @@
+"""What moves two bodies against each other: the degrees of freedom between them, and what these do
+to their velocities.
+
+What moves both bodies moves a contact between them along, and changes nothing about it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge.layout import numbers, offset, pointer
+from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.blocks import ROWS
+from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.packing import packed
+from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion
+
+Indices = NDArray[np.int64]
+
+_CDOF, _COM = offset("mjData", "cdof"), offset("mjData", "subtree_com")
+
+
+@packed
+class Meeting(NamedTuple):
+    """What one pair of geoms is worked out in."""
+
+    side: Indices  # (nv,) 1 where a degree of freedom moves B alone, -1 where A
+    dofs: Indices  # (nv,) those of them, descending on each side
+    motion: Array  # (nv, 6) S about the pair's point
+    wrench: Array  # (nv, 6) change of (T, F)
+    rate: Array  # (nv, 6) change of the relative velocity
+    axes: Array  # (3, 3) change of the axes
+    three: Array  # (2, 3) where a contact is from the pair's point, and how it moves
+    rows: Array  # (ROWS, 6) change of a contact's rows
+    six: Array  # (10, 6)
+
+
+def allocate_meeting(nv: int) -> Meeting:
+    """Room for a model."""
+    none = np.zeros(nv, np.int64)
+    return Meeting(
+        none, none.copy(), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)),
+        np.zeros((3, 3)), np.zeros((2, 3)), np.zeros((ROWS, 6)), np.zeros((10, 6)),
+    )  # fmt: skip
+
+
+@lean_leaf
+def _about(source, j, x, y, z, out, k):
+    """out[k] := the motion source[j] about a point that is (x, y, z) farther."""
+    a, b, c = source[j, 0], source[j, 1], source[j, 2]
+    u, v, w = source[j, 3], source[j, 4], source[j, 5]
+    out[k, 0], out[k, 1], out[k, 2] = a, b, c
+    out[k, 3], out[k, 4], out[k, 5] = u + b * z - c * y, v + c * x - a * z, w + a * y - b * x
+
+
+@kernel
+def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
+    """Fills sides, degrees of freedom and motions of a contact between two bodies; how many."""
+    side, dofs = meeting.side, meeting.dofs
+    nv = side.shape[0]
+    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for which in range(2):
+        j = tree.last[second if which == 0 else first]
+        while j >= 0:
+            side[j] += 1 - 2 * which
+            j = tree.before[j]
+    count = 0
+    for which in range(2):
+        body = second if which == 0 else first
+        c = 3 * tree.root[body]
+        x, y, z = point[0] - com[c], point[1] - com[c + 1], point[2] - com[c + 2]
+        j = tree.last[body]
+        while j >= 0:
+            if side[j] == 1 - 2 * which:
+                dofs[count] = j
+                _about(cdof, j, x, y, z, meeting.motion, j)
+                count += 1
+            j = tree.before[j]
+    return count
+
+
+@lean
+def forget_sides(tree: Tree, first, second, meeting: Meeting):
+    """Clears the sides, for the next meeting."""
+    for which in range(2):
+        j = tree.last[second if which == 0 else first]
+        while j >= 0:
+            meeting.side[j] = 0
+            j = tree.before[j]
+
+
+@kernel
+def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, to, spare):
+    """six[to] := velocity of the second body less that of the first, about the point."""
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for c in range(6):
+        six[to, c] = 0.0
+    for which in range(2):
+        body = second if which == 0 else first
+        at = 3 * tree.root[body]
+        _about(
+            motion.velocity, body, point[0] - com[at], point[1] - com[at + 1],
+            point[2] - com[at + 2], six, spare,
+        )  # fmt: skip
+        for c in range(6):
+            six[to, c] += (1 - 2 * which) * six[spare, c]
+
+
+@kernel
+def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion, meeting: Meeting):
+    """meeting.rate := the relative velocity's change with each degree of freedom of a meeting."""
+    six, out = meeting.six, meeting.rate
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for e in range(count):
+        k = meeting.dofs[e]
+        side = meeting.side[k]
+        body = second if side > 0 else first
+        at = 3 * tree.root[body]
+        for c in range(6):
+            six[6, c] = motion.velocity[body, c] - motion.start[k, c]
+            out[k, c] = 0.0
+        _about(six, 6, point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2], six, 7)
+        cross_motion(meeting.motion, k, six, 7, 1.0 * side, out, k)
