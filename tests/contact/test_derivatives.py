@@ -14,7 +14,7 @@ from stiction import (
     NoSlip,
     Viscous,
 )
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 
 EPS = 1e-6
 MODELS = [Coulomb(), Coulomb(facets=6), Frictionless(), NoSlip(), Viscous(), Baraff()]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from stiction import scenes
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.errors import InvalidInput, SolveFailed
 from stiction.record import Trajectory, marks, record
 from stiction.record import contacts as shown

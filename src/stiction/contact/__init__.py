@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stiction.contact.certificate.certificate import Certificate as Certificate
     from stiction.contact.certificate.certificate import certify as certify
-    from stiction.contact.certificate.modes import Mode as Mode
     from stiction.contact.certificate.solution import ContactSolution as ContactSolution
     from stiction.contact.derivatives.derivatives import ContactDerivatives as ContactDerivatives
     from stiction.contact.models.baraff import Baraff as Baraff
@@ -21,11 +20,12 @@ if TYPE_CHECKING:
     from stiction.contact.models.no_slip import NoSlip as NoSlip
     from stiction.contact.models.registry import register as register
     from stiction.contact.models.viscous import Viscous as Viscous
+    from stiction.contact.problem.modes import Mode as Mode
     from stiction.contact.problem.problem import ContactProblem as ContactProblem
 
 _HOMES = {
     "certificate.certificate": ("Certificate", "certify"),
-    "certificate.modes": ("Mode",),
+    "problem.modes": ("Mode",),
     "certificate.solution": ("ContactSolution",),
     "derivatives.derivatives": ("ContactDerivatives",),
     "models.baraff": ("Baraff",),

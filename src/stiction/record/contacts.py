@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.names import body_of, name_of
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.simulate.report import Contact
 
 Array = NDArray[np.float64]

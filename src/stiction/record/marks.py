@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.record.contacts import Contacts
 
 Array = NDArray[np.float64]

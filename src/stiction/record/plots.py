@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.record import marks
 from stiction.record.comparison import Outcome
 from stiction.record.contact_series import ContactSeries

@@ -9,7 +9,7 @@ import mujoco
 
 from stiction import scenes
 from stiction.contact import ContactModel, Coulomb
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.errors import StictionError
 from stiction.record.comparison import quiet, tuned
 from stiction.reproduce.result import COMPILING, clock

@@ -9,7 +9,7 @@ import numpy as np
 
 from stiction import scenes
 from stiction.contact import ContactModel, ContactProblem, ContactSolution
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.errors import StictionError
 from stiction.record.comparison import tuned
 from stiction.reproduce.problems import Around

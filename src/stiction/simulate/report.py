@@ -16,7 +16,7 @@ from stiction.bridge.names import body_of, name_of
 from stiction.bridge.rows import DEEP
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Law, Table
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.simulate.notebook import report_html
 from stiction.simulate.time_stepping.workspace import Figure, Record, Stage, Total
 

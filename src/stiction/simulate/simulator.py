@@ -117,6 +117,7 @@ class Simulator:
         self._differentiator: Differentiator | None = None
         self._lock, self._stepping = threading.RLock(), False
         self._known: Callable[[], mujoco.MjData | None] = lambda: None
+        self._looked_at = self._known  # by `derivatives`
         kind = CountedEvents if isinstance(settings.stepper, EventDriven) else TimeEngine
         self._engine: TimeEngine | CountedEvents = kind(model, settings)
         _all.add(self)
@@ -216,8 +217,9 @@ class Simulator:
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
-        if data is None or data is not self._known():
+        if data is None or data is not self._looked_at():
             validation.check_data(self._model, data)
+            self._looked_at = weakref.ref(data)
         with self._lock:
             if self._differentiator is None:
                 self._differentiator = Differentiator(TimeEngine(self._model, self.settings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from stiction.contact.certificate.modes import Mode
+from stiction.contact.problem.modes import Mode
 from stiction.record.marks import COLOURS
 from stiction.record.words import length, number, speed
 from stiction.view.pace import Pace

@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
 from stiction.contact.problem.dense_blocks import blocks_of
+from stiction.contact.problem.modes import Mode, choose_mode
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scales import block_speed
 from stiction.contact.problem.validation import impulse
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import kernel, lean
 
 STILL = 1e-9
 """Slip relative to the problem's own speeds below which a pressed contact sticks."""
-
-
-class Mode(IntEnum):
-    """What a contact does during the step."""
-
-    SEPARATE = 0
-    """No impulse."""
-    STICK = 1
-    """Pressed, and not sliding; also any pressed contact without friction."""
-    SLIDE = 2
-    """Pressed, sliding, friction at the edge of its cone."""
-
-
-@lean_leaf
-def choose_mode(normal, friction, slip_0, slip_1, still):
-    """`Mode`, as a number, of a contact with that normal impulse and slip; `still`: largest slip of
-    one that sticks."""
-    if not normal > 0.0:
-        return np.int64(Mode.SEPARATE)
-    if friction > 0.0 and slip_0 * slip_0 + slip_1 * slip_1 > still * still:
-        return np.int64(Mode.SLIDE)
-    return np.int64(Mode.STICK)
 
 
 @lean

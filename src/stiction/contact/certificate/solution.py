@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate, LawName
-from stiction.contact.certificate.modes import Mode
 from stiction.contact.derivatives.derivatives import ContactDerivatives
 from stiction.contact.derivatives.modes import Answer
 from stiction.contact.problem.islands import Island
+from stiction.contact.problem.modes import Mode
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput
 from stiction.status import Status

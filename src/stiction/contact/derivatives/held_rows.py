@@ -1,11 +1,10 @@
 """Which rows of a step hold their speed, which follow another's impulse and which the velocity,
 compiled, by blocks: what `modes.py` is for arrays.
 
-Of what it does a row is read by the rule of `contact/certificate/modes.py`, but for one thing: the
-certificate calls a pressed contact sliding as soon as its slip is more than rounding, and what a
-solver leaves of a contact that sticks may be more than that. Derivatives would turn by a right
-angle there. So a contact slides where its slip exceeds both the solver's tolerance and what is left
-of its cone.
+Whether a contact slides is told by the rule of all (`contact/problem/modes.py`), but with more slip
+allowed to one that sticks than in reports: up to a solver's tolerance, and up to what its friction
+has left to give, slip is what the solver left of it, and derivatives that took it for sliding would
+be those of another mode.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.modes import Mode, choose_mode
 from stiction.contact.problem.scales import block_speed, friction_weight, row_speed
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
@@ -113,7 +113,8 @@ def _read_friction(b: Blocks, i, law, facets, u, f, weight, scale, pressed, out:
         room = (
             np.inf if mu == np.inf else max(mu * f[i, 0] - size, 0.0) * friction_weight(weight, i)
         )
-        holds = not (slip > RESIDUAL * scale and slip > room)
+        still = max(RESIDUAL * scale, room)
+        holds = choose_mode(f[i, 0], mu, u[i, 1], u[i, 2], still) != Mode.SLIDE
         if not holds and facets > 0:
             _read_polygon(out, i, mu, facets, f[i, 1], f[i, 2])
         elif not holds:

@@ -128,7 +128,7 @@ def read(
         room = _over(room * scales.inverse_tangent, scales.contact)
         slip = np.hypot(*speed.tangent.T)
         slips = _over(slip, scales.contact)
-        slides = rough & (slips > RESIDUAL) & (slips > room)
+        slides = rough & (slips > np.maximum(RESIDUAL, room))  # see the head of `held_rows.py`
         sticks = rough & ~slides
         if smoothing > 0.0:  # what separates rubs a little, too
             sticks &= (answer.normal > 0.0) & (slips <= RESIDUAL)

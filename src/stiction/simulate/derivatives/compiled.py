@@ -15,8 +15,8 @@ from stiction.simulate.derivatives.memory import Transition
 from stiction.simulate.derivatives.smooth import plain
 from stiction.simulate.derivatives.transition import (
     ASKS,
+    INTEGRATION,
     Ask,
-    Want,
     differentiate_step,
     differentiate_step_on_ground,
     run_request,
@@ -35,7 +35,7 @@ LEAST = 8
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
 _DONE, _ERROR, _ROOM = int(Stop.DONE), int(Stop.ERROR), int(Stop.ROOM)
 _BLOCKS, _WATCHED = int(Count.BLOCKS), int(Count.WATCHED)
-_LAW, _FIRST, _SECOND = int(Ask.LAW), int(Ask.FIRST), int(Ask.SECOND)
+_LAW, _STAGE = int(Ask.LAW), int(Ask.STAGE)
 
 
 class CompiledDerivatives:
@@ -52,6 +52,15 @@ class CompiledDerivatives:
         """(ASKS,)"""
         self._address = int(self.request.ctypes.data)
         self.request[Ask.TABLE], self.request[Ask.LENGTH] = TABLE, self._length.ctypes.data
+        m = engine.own.model
+        self.state = np.zeros(mujoco.mj_stateSize(m, INTEGRATION))
+        """That the step of `matrices` began with."""
+        n = 2 * m.nv + m.na
+        # In one place always: an array's address is what takes Python long.
+        self._A, self._B = np.zeros((n, n)), np.zeros((n, m.nu))
+        self._start = int(self.state.ctypes.data)
+        self.request[Ask.FIRST] = self._A.ctypes.data
+        self.request[Ask.SECOND] = self._B.ctypes.data
 
     def follow(self) -> None:
         """Adapts to the engine's model, where that has changed."""
@@ -78,25 +87,26 @@ class CompiledDerivatives:
         self._memory = Transition(self._model, engine.work.step.free, LEAST + count + count // 4)
         self.request[Ask.MEMORY] = self._memory.address
 
-    def matrices(self, data: mujoco.MjData, physics: Array, law: str) -> tuple[Array, Array] | None:
-        """A and B of the step that was taken with that data, from the state `physics`, which it
-        has again afterwards; None where the model, or the step, needs another way."""
+    def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
+        """A and B of the step that was taken with that data, from `state`, which it has again
+        afterwards; None where the model, or the step, needs another way."""
         engine, request = self._engine, self.request
-        self.follow()
-        if not request[Ask.STAGE] or engine.work.step.counts[_WATCHED]:
+        if self._known is not engine.config:
+            self.follow()
+        if not request[_STAGE] or engine.work.step.counts[_WATCHED]:
             return None
-        model = engine.own.model
-        n = 2 * model.nv + model.na
-        A, B = np.empty((n, n)), np.empty((n, model.nu))
-        request[Ask.WANT], request[_LAW] = Want.MATRICES, LAWS.index(law)
-        request[_FIRST] = A.__array_interface__["data"][0]
-        request[_SECOND] = B.__array_interface__["data"][0]
-        start = physics.__array_interface__["data"][0]
-        addresses = (engine.session_address, data._address, start, self._address)
-        stop = engine.guard.call(data, self._run, *addresses)
+        request[_LAW] = LAWS.index(law)
+        stop = self._call(data)
         if stop == _ROOM:
             self.make_room()
-            stop = engine.guard.call(data, self._run, *addresses)
+            stop = self._call(data)
         if stop == _ERROR:
             engine.guard.recover(data)
-        return (A, B) if stop == _DONE else None
+        return (self._A.copy(), self._B.copy()) if stop == _DONE else None
+
+    def _call(self, data: mujoco.MjData) -> int:
+        engine = self._engine
+        try:  # as `Guard.call` does, without a call of its own
+            return self._run(engine.session_address, data._address, self._start, self._address)
+        except SystemError as error:
+            raise engine.guard.cause(error, data) from None

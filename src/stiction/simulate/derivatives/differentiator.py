@@ -32,14 +32,13 @@ from stiction.simulate.derivatives.differences import (
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
 from stiction.simulate.derivatives.step_derivatives import Ends, StepDerivatives, Taken
+from stiction.simulate.derivatives.transition import INTEGRATION
 from stiction.simulate.report import FRICTIONLESS
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
 if TYPE_CHECKING:
     from stiction.simulate.time_stepping.engine import Guess, TimeEngine
-
-INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 NEARBY = 1e-5
 """How far positions and inputs are moved, over their own size: halfway, in digits, between the
@@ -65,7 +64,6 @@ class Differentiator:
         self._work = Workspace(self.model)
         self._compiled = CompiledDerivatives(engine)
         self._last: weakref.ref[StepDerivatives] | None = None
-        self._size = mujoco.mj_stateSize(self.model, INTEGRATION)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -76,20 +74,21 @@ class Differentiator:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
         the impulses that the step would begin with."""
         self._keep_last()
-        physics = np.empty(self._size)
-        mujoco.mj_getState(self.model, data, physics, INTEGRATION)
-        self._put(physics)
+        model, state = self._engine.own.model, self._compiled.state
+        mujoco.mj_getState(model, data, state, INTEGRATION)
+        mujoco.mj_setState(model, self._data, state, INTEGRATION)
         self._engine.begin_from(before)
-        return self._differentiate(physics)
+        return self._differentiate()
 
     def differentiate_from(self, physics: Array, guess: Guess) -> StepDerivatives:
         """Of the step from that state, which begins with that guess."""
         self._keep_last()
+        self._compiled.state[:] = physics
         self._put(physics)
         self._engine.memory = guess
-        return self._differentiate(physics)
+        return self._differentiate()
 
-    def _differentiate(self, physics: Array) -> StepDerivatives:
+    def _differentiate(self) -> StepDerivatives:
         """Takes the step from the copy's state, and differentiates it."""
         engine, data = self._engine, self._data
         report = engine.step(data, 1)
@@ -99,9 +98,8 @@ class Differentiator:
         law = "frictionless" if left_out else engine.settings.contact.law
         check_law(law)
         ends = Ends(data.qpos.copy(), law)
-        found = StepDerivatives(
-            self, physics, report, ends, self._compiled.matrices(data, physics, law)
-        )
+        transition = self._compiled.matrices(data, law)
+        found = StepDerivatives(self, self._compiled.state.copy(), report, ends, transition)
         self._last = weakref.ref(found)
         return found
 

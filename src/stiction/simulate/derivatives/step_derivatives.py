@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.modes import Mode
 from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.modes import Mode
 from stiction.errors import InvalidInput, unknown
 from stiction.simulate.derivatives.differences import Columns
 from stiction.simulate.derivatives.linearization import Solved, StepLinearization

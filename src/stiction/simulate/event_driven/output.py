@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Entry, Law
-from stiction.contact.certificate.modes import choose_mode
+from stiction.contact.problem.modes import choose_mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
 from stiction.simulate.report import Facts, Report
