@@ -1,12 +1,20 @@
 """What derivatives of a step cost, beside the step and beside differences of whole steps.
 
-    python benchmarks/derivatives.py [--scene humanoid ...] [--repeat 20]
+    python benchmarks/derivatives.py [--scene humanoid ...] [--repeat 20] [--menagerie DIR]
 
 For every scene, in microseconds of processor time, the least of so many runs: a step from a state
 that it has not seen; J.A and J.B; central differences of our own step; MuJoCo's central
 `mjd_transitionFD` of its own. Then how far J is from the differences of our own step, over the
 largest entry, with geoms swollen a little so that what touches overlaps (where a gap is zero,
 differences straddle the border of contact). "J/step" and "MuJoCo/J" are ratios of times.
+
+A second table has the same of a batch on one thread, for each of its simulations: a step, A and B,
+and the products with one vector each, forward (jvp) and back (vjp), of which none makes A and B.
+The third has what else a step's derivatives offer: by the masses of all bodies, by the friction of
+all geoms, and smoothed.
+
+The arm needs gymnasium; the hand with a block gymnasium-robotics, or else a copy of
+mujoco_menagerie, whose Allegro hand it is then. What is not installed is left out.
 """
 
 from __future__ import annotations
@@ -14,19 +22,22 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mujoco
 import numpy as np
+from simulator_speed import package_file, settle_hand
 
 import stiction
 
-SCENES = ("arm", "pinch", "grasp", "quadruped", "humanoid", "ragdoll")
-ARM = "gymnasium/envs/mujoco/assets/pusher_v5.xml"
+SCENES = ("arm", "pinch", "grasp", "quadruped", "humanoid", "ragdoll", "hand")
+ARM = ("gymnasium", "envs", "mujoco", "assets", "pusher_v5.xml")
 """Seven joints, and a disc on a table that is pushed."""
+HAND = ("gymnasium_robotics", "envs", "assets", "hand", "manipulate_block.xml")
+ALLEGRO = "wonik_allegro/scene_right.xml"
+NSIM = 16
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 EPS = 3e-7
 
@@ -89,19 +100,26 @@ def least(run, repeat):
     return min(times) / 1e3
 
 
-def load(name):
-    """(model, data, control) of a scene; the arm is gymnasium's."""
-    if name != "arm":
+def load(name, menagerie=None):
+    """(model, data, control) of a scene, or None where what it needs is not installed."""
+    if name not in ("arm", "hand"):
         return stiction.scenes.load(name)
-    place = Path(find_spec("gymnasium").origin).parent.parent / ARM
-    model = mujoco.MjModel.from_xml_path(str(place))
+    path = package_file(*(ARM if name == "arm" else HAND))
+    if path is None and name == "hand" and menagerie is not None:
+        path = Path(menagerie) / ALLEGRO
+    if path is None:
+        return None
+    model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
-    data.ctrl[:] = 0.1
+    if name == "hand":
+        settle_hand(model, data)
+    else:
+        data.ctrl[:] = 0.1
     return model, data, None
 
 
-def measure(name, repeat):
-    model, data, control = load(name)
+def prepare(model, data, control):
+    """(simulator, state) after a few steps, with geoms swollen."""
     sim = stiction.Simulator(model)
     for _ in range(40):
         if control:
@@ -110,9 +128,14 @@ def measure(name, repeat):
     if control:
         control(model, data)
     swell(model)
-    sim = stiction.Simulator(model)
     start = np.empty(mujoco.mj_stateSize(model, STATE))
     mujoco.mj_getState(model, data, start, STATE)
+    return stiction.Simulator(model), start
+
+
+def measure(sim, start, data, repeat):
+    """([us] of step, J, our differences, theirs), and the error of J."""
+    model = sim.model
     moved = mujoco.MjData(model)
     turn = iter(range(10**9))
 
@@ -132,7 +155,7 @@ def measure(name, repeat):
     times = [
         least(step, 10 * repeat),
         least(slopes, repeat),
-        least(differences, max(2, repeat // 5)),
+        least(differences, max(2, repeat // 10)),
         least(lambda: mujoco.mjd_transitionFD(model, data, 1e-6, True, A, B, None, None), repeat),
     ]
     want = differences()
@@ -141,19 +164,74 @@ def measure(name, repeat):
     )
 
 
+def measure_batch(model, start, repeat):
+    """[us] of a simulation's step, A and B, jvp, vjp."""
+    batch = stiction.Batch(model, NSIM, 1)
+    n = 2 * model.nv + model.na
+    x, u = np.ones((NSIM, n)), np.ones((NSIM, model.nu))
+    turn = iter(range(10**9))
+
+    def step():
+        batch.state[:] = start
+        batch.qvel[:, 0] += 1e-13 * next(turn)
+        batch.step()
+
+    runs = [step, batch.derivatives, lambda: batch.jvp(x, u), lambda: batch.vjp(x)]
+    step()
+    batch.state[:] = start
+    batch.derivatives()
+    out = [least(step, repeat)]
+    batch.state[:] = start
+    return [each / NSIM for each in out + [least(run, repeat) for run in runs[1:]]]
+
+
+def measure_rest(sim, data, repeat):
+    """[us] of derivatives by masses and by friction, and smoothed."""
+    found = sim.derivatives(data)
+    assert found.margin >= 0.0  # what all of them need is made once
+    runs = [
+        lambda: found.parameters("body_mass"),
+        lambda: found.parameters("geom_friction"),
+        lambda: sim.derivatives(data, smoothing=1e-3).A,
+    ]
+    return [least(run, max(2, repeat // 5)) for run in runs]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scene", nargs="+", default=SCENES)
     parser.add_argument("--repeat", type=int, default=20)
+    parser.add_argument("--menagerie", metavar="DIR", help="a copy of it, for a hand")
     arguments = parser.parse_args()
     names = f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}"
     print(f"{names}  J/step  MuJoCo/J  error")
+    batches, rest = [], []
     for name in arguments.scene:
-        (step, slopes, ours, theirs), error = measure(name, arguments.repeat)
-        nv = load(name)[0].nv
+        loaded = load(name, arguments.menagerie)
+        if loaded is None:
+            print(f"{name:12} is not installed, left out")
+            continue
+        model, data, _ = loaded
+        sim, start = prepare(*loaded)
+        (step, slopes, ours, theirs), error = measure(sim, start, data, arguments.repeat)
         print(
-            f"{name:12} {nv:4} {step:8.0f} {slopes:8.0f} {ours:9.0f} {theirs:9.0f}"
+            f"{name:12} {model.nv:4} {step:8.0f} {slopes:8.0f} {ours:9.0f} {theirs:9.0f}"
             f"  {slopes / step:6.1f}  {theirs / slopes:8.1f}  {error:.0e}"
+        )
+        batches.append((name, *measure_batch(model, start, arguments.repeat)))
+        by = (model.nbody, model.ngeom * 3)
+        rest.append((name, step, by, measure_rest(sim, data, arguments.repeat)))
+    print(f"\n{'in a batch':12} {'step':>8} {'A, B':>8} {'jvp':>8} {'vjp':>8}  A, B/step  vjp/step")
+    for name, step, both, forward, back in batches:
+        print(
+            f"{name:12} {step:8.1f} {both:8.1f} {forward:8.1f} {back:8.1f}"
+            f"  {both / step:9.1f}  {back / step:8.1f}"
+        )
+    print(f"\n{'':12} {'masses':>16} {'friction':>16} {'smoothed':>9}  smoothed/step")
+    for name, step, (masses, frictions), (by_mass, by_friction, smooth) in rest:
+        print(
+            f"{name:12} {by_mass:9.0f} /{masses:5} {by_friction:9.0f} /{frictions:5}"
+            f" {smooth:9.0f}  {smooth / step:13.1f}"
         )
 
 

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from stiction.bridge.narrow_phase import TABLE
 from stiction.contact.derivatives.derivatives import LAWS
 from stiction.contact.problem.arrays import Array
+from stiction.simulate.derivatives.differences import Columns, allocate_columns
 from stiction.simulate.derivatives.memory import Transition
 from stiction.simulate.derivatives.smooth import plain
 from stiction.simulate.derivatives.transition import (
     ASKS,
     INTEGRATION,
     Ask,
+    Want,
     differentiate_step,
     differentiate_step_on_ground,
     run_request,
@@ -29,13 +32,16 @@ if TYPE_CHECKING:
     from stiction.bridge.own_model import OwnModel
     from stiction.simulate.time_stepping.engine import TimeEngine
 
+Indices = NDArray[np.int64]
+
 LEAST = 8
 """Blocks that there is room for at least."""
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
 _DONE, _ERROR, _ROOM = int(Stop.DONE), int(Stop.ERROR), int(Stop.ROOM)
 _BLOCKS, _WATCHED = int(Count.BLOCKS), int(Count.WATCHED)
-_LAW, _STAGE = int(Ask.LAW), int(Ask.STAGE)
+_WANT, _LAW, _STAGE = int(Ask.WANT), int(Ask.LAW), int(Ask.STAGE)
+_MATRICES, _SLOPES = int(Want.MATRICES), int(Want.SLOPES)
 
 
 class CompiledDerivatives:
@@ -90,19 +96,41 @@ class CompiledDerivatives:
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again
         afterwards; None where the model, or the step, needs another way."""
+        if not self._ask(_MATRICES, data, law):
+            return None
+        return self._A.copy(), self._B.copy()
+
+    def _ask(self, want: int, data: mujoco.MjData, law: str) -> bool:
+        """Whether what is wanted was found."""
         engine, request = self._engine, self.request
         if self._known is not engine.config:
             self.follow()
         if not request[_STAGE] or engine.work.step.counts[_WATCHED]:
-            return None
-        request[_LAW] = LAWS.index(law)
+            return False
+        request[_WANT], request[_LAW] = want, LAWS.index(law)
         stop = self._call(data)
         if stop == _ROOM:
             self.make_room()
             stop = self._call(data)
         if stop == _ERROR:
             engine.guard.recover(data)
-        return (self._A.copy(), self._B.copy()) if stop == _DONE else None
+        return stop == _DONE
+
+    def columns(self, data: mujoco.MjData, law: str, match: Indices) -> Columns | None:
+        """How the problem of the step changes with the state, as differences would have it; match
+        (n,): the step's block for each one of the problem. The rest as for `matrices`."""
+        if not self._ask(_SLOPES, data, law):
+            return None
+        slopes, m = self._memory.slopes, self._model
+        nv, n, inputs = m.nv, len(match), m.na + m.nu
+        out = allocate_columns(2 * nv + inputs, n, nv, m.na)
+        parts = (slopes.push_q, slopes.push_v, slopes.push_a, slopes.push_u)
+        out.push[:] = np.concatenate(parts, axis=1).T
+        out.act[2 * nv :] = np.concatenate([slopes.act_a, slopes.act_u], axis=1).T
+        out.speed[:nv] = slopes.speed[match].transpose(2, 0, 1)
+        out.gap[:nv], out.speed_w[:nv] = slopes.gap[match].T, slopes.speed_w[match].T
+        out.push_w[:nv] = slopes.push_w.T
+        return out
 
     def _call(self, data: mujoco.MjData) -> int:
         engine = self._engine

@@ -84,7 +84,7 @@ def _carry_wrench(count, wrench, meeting: Meeting):
 @kernel
 def _fill_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
-    corrected, maps: Maps, meeting: Meeting, out: Slopes,
+    corrected, used, maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
     """The slopes of one pair's contacts, from their maps."""
     point, motion, rate = place[begin, Place.X : Place.X + 3], meeting.motion, meeting.rate
@@ -98,7 +98,8 @@ def _fill_pair(
             by = maps.speed[i, which]
             out.gap[i, k] = six_dot(maps.gap[i], which, motion, k)
             for r in range(b.head[i, Head.ROWS]):
-                speeds[r, k] = six_dot(by, r, motion, k) + six_dot(row, r, rate, k)
+                if used[i, r] == 1:
+                    speeds[r, k] = six_dot(by, r, motion, k) + six_dot(row, r, rate, k)
     _carry_wrench(count, maps.wrench[begin], meeting)
     _add_momentum(tree, count, maps.total[begin], 0, meeting, out.push_q)
     if corrected:
@@ -116,10 +117,11 @@ def _fill_pair(
 
 @kernel
 def differentiate_rows(
-    m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected,
+    m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected, used,
     maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
-    """Adds to `out` what the rows of all blocks change with positions, by their maps.
+    """Adds to `out` what the rows of all blocks change with positions, by their maps; used (n,
+    ROWS): 1 for rows whose speeds matter.
 
     Limits and dry friction have rows of constant numbers, and a limit's gap changes as its row."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
@@ -129,7 +131,7 @@ def differentiate_rows(
         if key[begin, Key.INDEX] >= 0:
             _fill_pair(
                 d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                apart, corrected, maps, meeting, out,
+                apart, corrected, used, maps, meeting, out,
             )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]

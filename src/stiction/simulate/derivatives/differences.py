@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import library as mj
+from stiction.bridge.constants import set_const
 from stiction.bridge.guard import caught
 from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place
@@ -271,17 +272,7 @@ def pose(frame, m, d, config: Config, ground, address):
 
 
 @kernel
-def read_at(
-    frame, m, d, config: Config, ground, address, ref: Reference, s: Scratch, out: Reading
-):  # fmt: skip
-    """Reads the step's problem at the state as it is; why it stopped."""
-    if caught(frame, d) != 0:
-        return Stop.ERROR
-    return _evaluate(m, d, config, ground, address, Level.POSITION, ref, s, out)
-
-
-@kernel
-def subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
+def _subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
     """Fills line c with a central difference. A block that is not there on one side is taken to be
     as on the other."""
     scale = 0.5 / eps
@@ -319,13 +310,15 @@ def _move(m, d, variable, amount, s: Scratch):
 
 @kernel
 def differentiate(
-    frame, m, d, config: Config, ground, address, variable, level, eps, ref: Reference, ends,
-    s: Scratch, out: Columns,
+    frame, m, d, config: Config, ground, address, variable, level, eps, spare, ref: Reference,
+    ends, s: Scratch, out: Columns,
 ):  # fmt: skip
     """Fills `out` with central differences; why it stopped.
 
-    variable (k,): the address of a number in the data, or -1 - a degree of freedom whose position
-    is moved; level (k,): `Level` of each, those of one level in a row; eps (k,): how far.
+    variable (k,): the address of a number in the data or in the model, or -1 - a degree of freedom
+    whose position is moved; level (k,): `Level` of each, those of one level in a row; eps (k,): how
+    far; spare: address of another data of the model, for fields of it that MuJoCo derives others
+    from, or 0.
     """
     if caught(frame, d) != 0:
         return Stop.ERROR
@@ -340,10 +333,14 @@ def differentiate(
             stop = _pose(m, d, config, ground, address, Level.POSITION)
         kept = number(variable[c]) if variable[c] >= 0 else 0.0
         _move(m, d, variable[c], eps[c], s)
+        if spare != 0:
+            set_const(m, spare)
         if stop == Stop.DONE:
             stop = _evaluate(m, d, config, ground, address, level[c], ref, s, plus)
         if stop == Stop.DONE:
             _move(m, d, variable[c], -2.0 * eps[c] if variable[c] >= 0 else -eps[c], s)
+            if spare != 0:
+                set_const(m, spare)
             stop = _evaluate(m, d, config, ground, address, level[c], ref, s, minus)
         if variable[c] >= 0:
             numbers(variable[c], 1)[0] = kept
@@ -351,5 +348,5 @@ def differentiate(
             _move(m, d, variable[c], 0.0, s)
         if stop != Stop.DONE:
             return stop
-        subtract(plus, minus, eps[c], out, c)
+        _subtract(plus, minus, eps[c], out, c)
     return Stop.DONE

@@ -20,25 +20,22 @@ from stiction.simulate.derivatives.compiled import CompiledDerivatives
 from stiction.simulate.derivatives.differences import (
     Columns,
     Level,
-    Reading,
     Reference,
-    Scratch,
     allocate,
     allocate_columns,
     differentiate,
     pose,
-    read_at,
-    subtract,
 )
-from stiction.simulate.derivatives.linearization import Indices, Solved, StepLinearization
+from stiction.simulate.derivatives.linearization import Indices, Solved
 from stiction.simulate.derivatives.step_derivatives import Ends, StepDerivatives, Taken
 from stiction.simulate.derivatives.transition import INTEGRATION
 from stiction.simulate.report import FRICTIONLESS
 from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.engine import Guess
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 
 if TYPE_CHECKING:
-    from stiction.simulate.time_stepping.engine import Guess, TimeEngine
+    from stiction.simulate.time_stepping.engine import TimeEngine
 
 NEARBY = 1e-5
 """How far positions and inputs are moved, over their own size: halfway, in digits, between the
@@ -128,9 +125,9 @@ class Differentiator:
     def _put(self, physics: Array) -> None:
         mujoco.mj_setState(self.model, self._data, physics, INTEGRATION)
 
-    def _call(self, kernel: Any, *arguments: Any, model: int = 0) -> None:
-        """Runs a kernel of `differences.py` on the copy, with room for what it finds. model: the
-        address of another model than the simulator's own."""
+    def _call(self, kernel: Any, *arguments: Any, model: int = 0) -> Stop:
+        """Runs a kernel of `differences.py` on the copy, with room for what it finds; ERROR where
+        MuJoCo gave up. model: the address of another model than the simulator's own."""
         engine = self._engine
         guard, config = engine.guard, engine.config._replace(sensors=False, energy=False)
         while True:
@@ -139,12 +136,12 @@ class Differentiator:
                 config, engine.ground.features, self._work.address, *arguments,
             )  # fmt: skip
             guard.recover(self._data)
-            stop = Stop(stop)
-            if stop == Stop.DONE:
-                return
-            if stop != Stop.ROOM:
-                raise StictionError(f"no derivatives: near this state MuJoCo stopped ({stop!r})")
-            self._work = self._work.grown(self.model)
+            if stop == Stop.ROOM:
+                self._work = self._work.grown(self.model)
+            elif stop in (Stop.DONE, Stop.ERROR):
+                return Stop(stop)
+            else:
+                raise StictionError(f"no derivatives: near this state {Stop(stop)!r}")
 
     def pose(self, physics: Array, taken: Taken, law: str) -> Solved:
         """The step that was taken, its problem posed once more: a step's own is overwritten by
@@ -152,7 +149,8 @@ class Differentiator:
         engine, record = self._engine, taken.record
         config = engine.config
         self._put(physics)
-        self._call(pose)
+        if self._call(pose) == Stop.ERROR:
+            raise self._gave_up()
         step = self._work.step
         n = int(step.counts[Count.BLOCKS])
         key, place = step.key[:n].copy(), step.place[:n].copy()
@@ -194,39 +192,69 @@ class Differentiator:
         whole = np.concatenate(variable).astype(np.int64), np.concatenate(level).astype(np.int64)
         return *whole, np.concatenate(eps)
 
-    def state_columns(self, physics: Array, solved: StepLinearization) -> Columns:
-        """For positions, velocities, activations and controls, in this order."""
-        m = self.model
-        variable, level, eps = self._variables
+    def state_columns(self, physics: Array, step: Solved, taken: Taken | None) -> Columns:
+        """For positions, velocities, activations and controls, in this order. taken: the step,
+        where its slopes are compiled."""
+        if taken is not None:
+            found = self._compiled_columns(physics, step, taken)
+            if found is not None:
+                return found
         self._put(physics)
-        out = allocate_columns(len(variable), solved.step.count, m.nv, m.na)
-        reference, plus, minus, scratch = self._readings(solved.step)
-        self._call(differentiate, variable, level, eps, reference, (plus, minus), scratch, out)
+        out, stop = self._difference(step, *self._variables)
+        if stop == Stop.ERROR:
+            raise self._gave_up()
         return out
 
-    def parameter_columns(self, physics: Array, solved: StepLinearization, name: str) -> Columns:
+    def _compiled_columns(self, physics: Array, s: Solved, taken: Taken) -> Columns | None:
+        """The same from closed forms: the step is taken once more, from its own answer."""
+        self._keep_last()
+        self._compiled.state[:] = physics
+        self._put(physics)
+        self._engine.memory = Guess(taken.record, None)
+        self._engine.step(self._data, 1)
+        step = self._engine.work.step
+        record = step.record[: int(step.counts[_BLOCKS])]
+        return self._compiled.columns(self._data, s.law, _match(s.key, s.place, record))
+
+    def parameter_columns(self, physics: Array, step: Solved, name: str) -> Columns:
         """For each number of a field of the model, what MuJoCo derives from it included."""
-        model, scratch = copy.copy(self.model), mujoco.MjData(self.model)
-        reference, plus, minus, work = self._readings(solved.step)
+        model = copy.copy(self.model)
+        spare = mujoco.MjData(model) if name.startswith(DERIVED_FROM) else None
         field = getattr(model, name).reshape(-1)
-        size = np.abs(field).max() or 1.0
-        out = allocate_columns(field.size, solved.step.count, model.nv, model.na)
+        size = np.abs(field)
+        eps = NEARBY * np.where(size > 0.0, size, size.max() or 1.0)
+        variable = field.__array_interface__["data"][0] + 8 * np.arange(field.size)
+        level = np.full(field.size, Level.POSITION, np.int64)
         self._put(physics)
-        for k, kept in enumerate(field.copy()):
-            eps = NEARBY * (abs(kept) or size)
-            for sign, end in ((1.0, plus), (-1.0, minus)):
-                field[k] = kept + sign * eps
-                if name.startswith(DERIVED_FROM):
-                    _derive(model, scratch, name)
-                self._call(read_at, reference, work, end, model=int(model._address))
-            field[k] = kept
-            subtract(plus, minus, eps, out, k)
+        out, stop = self._difference(step, variable, level, eps, model, spare)
+        if stop == Stop.ERROR:
+            reason = f"{name} cannot be moved: {self._engine.guard.message}"
+            raise InvalidInput("names", reason)
         return out
 
-    def _readings(self, s: Solved) -> tuple[Reference, Reading, Reading, Scratch]:
+    def _difference(
+        self,
+        s: Solved,
+        variable: Indices,
+        level: Indices,
+        eps: Array,
+        model: mujoco.MjModel | None = None,
+        spare: mujoco.MjData | None = None,
+    ) -> tuple[Columns, Stop]:
+        """Central differences of the step's problem at the copy's state, see `differentiate`."""
         m = self.model
         reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed)
-        return reference, *allocate(s.count, m.nv, m.nq, m.na)
+        plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
+        out = allocate_columns(len(variable), s.count, m.nv, m.na)
+        stop = self._call(
+            differentiate, variable, level, eps, 0 if spare is None else int(spare._address),
+            reference, (plus, minus), scratch, out,
+            model=0 if model is None else int(model._address),
+        )  # fmt: skip
+        return out, stop
+
+    def _gave_up(self) -> StictionError:
+        return StictionError(f"no derivatives: {' '.join(self._engine.guard.message.split())}")
 
     def sensor_differences(self, physics: Array) -> Array:
         """(nsensordata, 2 nv + na + nu) sensors by state and controls, by differences of steps."""
@@ -260,13 +288,6 @@ def check_law(law: str) -> None:
     if law not in LAWS:
         reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
         raise InvalidInput("contact", reason)
-
-
-def _derive(model: mujoco.MjModel, scratch: mujoco.MjData, name: str) -> None:
-    try:
-        mujoco.mj_setConst(model, scratch)
-    except mujoco.FatalError as error:
-        raise InvalidInput("names", f"{name} cannot be moved: {error}") from error
 
 
 def _copied(blocks: Blocks) -> Blocks:

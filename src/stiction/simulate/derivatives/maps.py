@@ -119,7 +119,7 @@ def _change_rows(g: Geometry, i, which, axis, rows, second, roll, meeting: Meeti
 
 @lean
 def _map_contact(
-    b: Blocks, i, begin, moves, place, f, pushed, g: Geometry, corrected, meeting: Meeting,
+    b: Blocks, i, begin, moves, place, f, pushed, used, g: Geometry, corrected, meeting: Meeting,
     maps: Maps,
 ):  # fmt: skip
     """Fills the maps of one contact, and adds its part to those of its pair. moves (2,): whether
@@ -144,7 +144,8 @@ def _map_contact(
             _change_rows(g, i, which, axis, rows, second, roll, meeting)
             maps.gap[i, which, axis] = g.change[i, which, GAP, axis]
             for r in range(rows):
-                maps.speed[i, which, r, axis] = six_dot(change, r, six, 3)
+                if used[i, r] == 1:
+                    maps.speed[i, which, r, axis] = six_dot(change, r, six, 3)
                 for c in range(6):
                     wrench[which, c, axis] += f[i, r] * change[r, c]
             if corrected:
@@ -155,7 +156,7 @@ def _map_contact(
 
 @kernel
 def _map_pair(
-    d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, g: Geometry,
+    d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, used, g: Geometry,
     ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
 ):  # fmt: skip
     """Fills the maps of the contacts from `begin` to `end`, of one pair of geoms of two bodies."""
@@ -170,7 +171,7 @@ def _map_pair(
                 maps.wrench[begin, which, c, axis] = maps.wrench_w[begin, which, c, axis] = 0.0
     moves = (tree.last[first] >= 0, tree.last[second] >= 0)
     for i in range(begin, end):
-        _map_contact(b, i, begin, moves, place, f, pushed, g, corrected, meeting, maps)
+        _map_contact(b, i, begin, moves, place, f, pushed, used, g, corrected, meeting, maps)
 
 
 @lean_leaf
@@ -186,12 +187,12 @@ def pair_end(key, begin, count):
 
 @kernel
 def map_contacts(
-    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, g: Geometry, ahead: Motion,
+    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, used, g: Geometry, ahead: Motion,
     apart: Motion, corrected, meeting: Meeting, maps: Maps,
 ):  # fmt: skip
     """Fills the maps of all contacts of geoms. f (n, ROWS): impulses; pushed (n,): those of the
-    correction; ahead, apart: velocities of the bodies at v+ and at the correction; corrected:
-    whether there is one."""
+    correction; used (n, ROWS): 1 for rows whose speeds matter; ahead, apart: velocities of the
+    bodies at v+ and at the correction; corrected: whether there is one."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
     begin = 0
     while begin < count:
@@ -199,6 +200,6 @@ def map_contacts(
         if key[begin, Key.INDEX] >= 0:
             _map_pair(
                 d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, f, pushed,
-                g, ahead, apart, corrected, meeting, maps,
+                used, g, ahead, apart, corrected, meeting, maps,
             )  # fmt: skip
         begin = end

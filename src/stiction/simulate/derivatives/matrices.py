@@ -153,18 +153,27 @@ def _write(dt, step: Step, out: Slopes, w: Working, A, B):
 
 
 @kernel
-def fill_matrices(m, d, dt, lifted, address, own, A, B):
-    """A and B; whether there is one answer."""
+def fill_slopes(m, d, address, own):
+    """Adds to `Slopes` what contacts do."""
     tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
-    h, w = unpack_working(own)
-    out, s, _ = unpack_solution(own)
+    _, w = unpack_working(own)
+    out, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     count = step.counts[Count.BLOCKS]
     differentiate_rows(
-        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), maps, meeting,
-        out,
+        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.used,
+        maps, meeting, out,
     )  # fmt: skip
+
+
+@kernel
+def fill_matrices(dt, lifted, address, own, A, B):
+    """A and B, from `Slopes`; whether there is one answer."""
+    h, w = unpack_working(own)
+    out, s, _ = unpack_solution(own)
+    b, _, _, _ = unpack_problem(address)
+    _, step = unpack_step(address)
     if not _solve_velocity(dt, b, out, h, s, w):
         return False
     if not _solve_correction(dt, lifted, b, out, step, h, s, w):

@@ -40,6 +40,7 @@ class Working(NamedTuple):
     lifted: Indices  # (n, 2) block and row, as in `Held`, of what the correction holds
     along: Array  # (n, 2) their directions, which normals have none of
     normal: Array  # (n, nv) their rows
+    used: Indices  # (n, ROWS) 1 for rows whose speeds matter
     sigma: Array  # (nv,) speeds of the problem
     passed: Array  # (n, ROWS)
     correction: Array  # (nv,) w
@@ -72,11 +73,12 @@ class Transition:
         working = Working(
             np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
             np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
-            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, nv)), np.zeros(nv),
-            np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros(0, np.int64),
-            alone, quaternion_dofs(m), np.zeros((2, 3, 3)), np.zeros((nv, columns)),
-            np.zeros((nv, columns)), np.zeros((rows, columns)), np.zeros((rows, 6)),
-            np.zeros(rows), np.zeros((nv, columns)),
+            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, nv)),
+            np.zeros((n, ROWS), np.int64), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv),
+            np.zeros(nv), np.zeros(nv), np.zeros(0, np.int64), alone, quaternion_dofs(m),
+            np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
+            np.zeros((rows, columns)), np.zeros((rows, 6)), np.zeros(rows),
+            np.zeros((nv, columns)),
         )  # fmt: skip
         slopes = Slopes(
             np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
@@ -93,6 +95,12 @@ class Transition:
         )  # fmt: skip
         self._packed = pack(*self._tuples)
         self.address = int(self._packed.ctypes.data)
+
+    @property
+    def slopes(self) -> Slopes:
+        """What was worked out last."""
+        found: Slopes = self._tuples[2][0]
+        return found
 
 
 _example = Transition(mujoco.MjModel.from_xml_string("<mujoco/>"), np.zeros((0, 2), np.int64), 1)

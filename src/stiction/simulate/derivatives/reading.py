@@ -7,7 +7,7 @@ import numpy as np
 
 from stiction.bridge.layout import integer, number, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place, merge_gaps
-from stiction.contact.derivatives.held_rows import Size, read_held
+from stiction.contact.derivatives.held_rows import Held, Size, read_held
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.graph import Size as Part
@@ -136,6 +136,24 @@ def read_step(m, d, config: Config, law, facets, address, own):
         b.data[i, Datum.BOUND] = 0.0
     row_velocities(b, count, newton.v, w.u)
     return _choose_lifted(config, dt, b, g, step, w.u, w)
+
+
+@lean
+def mark_used(count, lifted, every, h: Held, w: Working):
+    """w.used := the rows whose speeds the two systems ask for, or all; lifted: how many rows the
+    correction holds."""
+    for i in range(count):
+        for r in range(ROWS):
+            w.used[i, r] = 1 if every else 0
+    for a in range(h.size[Size.HELD]):
+        i, r = h.block[a, 0], h.block[a, 1]
+        w.used[i, r] = 1
+        if r == 1:
+            w.used[i, 2] = 1
+    for c in range(h.size[Size.CURVED]):
+        w.used[h.curved[c], 1] = w.used[h.curved[c], 2] = 1
+    for a in range(lifted):
+        w.used[w.lifted[a, 0], 0] = 1
 
 
 @lean

@@ -86,12 +86,13 @@ class StepDerivatives:
         assert self._taken
 
     @cached_property
+    def _problem(self) -> Solved:
+        return self._source.pose(self._physics, self._taken, self._ends.law)
+
+    @cached_property
     def _solved(self) -> StepLinearization:
         """The law of contact to first order."""
-        return StepLinearization(self._pose(), self._smoothing)
-
-    def _pose(self) -> Solved:
-        return self._source.pose(self._physics, self._taken, self._ends.law)
+        return StepLinearization(self._problem, self._smoothing)
 
     def __repr__(self) -> str:
         n = len(self.A)
@@ -136,13 +137,15 @@ class StepDerivatives:
             self._source, self._physics, self.report, self._ends, None, smoothing
         )
         made.__dict__["_taken"] = self._taken
-        made.__dict__["_solved"] = StepLinearization(self._solved.step, smoothing)
+        made.__dict__["_problem"] = self._problem
+        made.__dict__["_solved"] = StepLinearization(self._problem, smoothing)
         made.__dict__["_columns"] = self._columns  # what comes before contact is the same
         return made
 
     @cached_property
     def _columns(self) -> Columns:
-        return self._source.state_columns(self._physics, self._solved)
+        taken = self._taken if self.is_compiled else None
+        return self._source.state_columns(self._physics, self._problem, taken)
 
     @cached_property
     def _transition(self) -> tuple[Array, Array]:
@@ -179,7 +182,7 @@ class StepDerivatives:
             if not (isinstance(field, np.ndarray) and field.dtype == np.float64 and field.size):
                 fields = numeric_fields(self._source.model)
                 raise InvalidInput("names", unknown(name, fields))
-            columns = self._source.parameter_columns(self._physics, self._solved, name)
+            columns = self._source.parameter_columns(self._physics, self._problem, name)
             nv = self._source.model.nv
             moved = self._carry(columns, np.zeros((nv, field.size)))
             out[name] = moved.reshape(len(moved), *field.shape)

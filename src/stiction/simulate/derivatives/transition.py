@@ -32,10 +32,10 @@ from stiction.simulate.derivatives.bodies import (
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_applied
 from stiction.simulate.derivatives.geometry import differentiate_contacts
 from stiction.simulate.derivatives.maps import map_contacts
-from stiction.simulate.derivatives.matrices import fill_matrices
+from stiction.simulate.derivatives.matrices import fill_matrices, fill_slopes
 from stiction.simulate.derivatives.memory import unpack_bodies, unpack_solution, unpack_working
 from stiction.simulate.derivatives.products import pull_back, push_forward
-from stiction.simulate.derivatives.reading import drop_spanned, read_step
+from stiction.simulate.derivatives.reading import drop_spanned, mark_used, read_step
 from stiction.simulate.derivatives.smooth import differentiate_actuators, differentiate_springs
 from stiction.simulate.derivatives.spinning import differentiate_spins
 from stiction.simulate.derivatives.step_system import is_corrected
@@ -54,6 +54,8 @@ class Want(IntEnum):
     MATRICES = 0
     FORWARD = 1
     BACK = 2
+    SLOPES = 3
+    """What comes before the law of contact alone, `Slopes`."""
 
 
 class Ask(IntEnum):
@@ -145,22 +147,16 @@ def _differentiate_smooth(m, d, address, own):
 
 
 @kernel
-def _find_maps(m, d, ground, table, length, address, own):
-    """Fills the maps of contacts; whether they could be found again."""
+def _find_maps(m, d, address, own):
+    """Fills the maps of contacts, whose geometry has been found."""
     tree, ahead, apart, _, _, _, meeting, maps, geometry, _ = unpack_bodies(own)
     _, w = unpack_working(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
-    count = step.counts[Count.BLOCKS]
-    if not differentiate_contacts(
-        table, m, d, ground, count, step.key, step.place, length, geometry
-    ):
-        return False
     map_contacts(
-        m, d, tree, b, count, step.key, step.place, w.f, w.pushed, geometry, ahead, apart,
-        is_corrected(w), meeting, maps,
+        m, d, tree, b, step.counts[Count.BLOCKS], step.key, step.place, w.f, w.pushed, w.used,
+        geometry, ahead, apart, is_corrected(w), meeting, maps,
     )  # fmt: skip
-    return True
 
 
 @leaf
@@ -188,21 +184,28 @@ def _differentiate(session, d, ground, request):
     )
     if lifted < 0:
         return np.int64(Stop.UNSOLVED)
-    _clear(count if want == Want.MATRICES else 0, out)
-    _differentiate_smooth(m, d, address, own)
-    length = number(_entry(request, Ask.LENGTH))
-    if not _find_maps(m, d, ground, _entry(request, Ask.TABLE), length, address, own):
+    length, table = number(_entry(request, Ask.LENGTH)), _entry(request, Ask.TABLE)
+    if not differentiate_contacts(
+        table, m, d, ground, count, step.key, step.place, length, geometry
+    ):
         return np.int64(Stop.UNSOLVED)
     if h.size[Size.SLOPED] == 0:
         h.size[Size.HELD] = drop_spanned(h.size[Size.HELD], h.block, h.direction, step, geometry, w)
     lifted = drop_spanned(lifted, w.lifted, w.along, step, geometry, w)
+    mark_used(count, lifted, want == Want.SLOPES, h, w)
+    _clear(count if want in (Want.MATRICES, Want.SLOPES) else 0, out)
+    _differentiate_smooth(m, d, address, own)
+    _find_maps(m, d, address, own)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
     n = 2 * nv + na
     first, second = _entry(request, Ask.FIRST), _entry(request, Ask.SECOND)
     third = _entry(request, Ask.THIRD)
-    if want == Want.MATRICES:
-        A, B = numbers(first, n * n).reshape((n, n)), numbers(second, n * nu).reshape((n, nu))
-        found = fill_matrices(m, d, dt, lifted, address, own, A, B)
+    if want == Want.SLOPES or want == Want.MATRICES:
+        fill_slopes(m, d, address, own)
+        found = True
+        if want == Want.MATRICES:
+            A, B = numbers(first, n * n).reshape((n, n)), numbers(second, n * nu).reshape((n, nu))
+            found = fill_matrices(dt, lifted, address, own, A, B)
     elif want == Want.FORWARD:
         given, end = numbers(first, n), numbers(third, n)
         found = push_forward(m, d, dt, lifted, address, own, given, numbers(second, nu), end)
