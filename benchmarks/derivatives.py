@@ -111,8 +111,9 @@ def load(name, menagerie=None):
         return None
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
-    if name == "hand":
+    if name == "hand":  # which opens a little: at rest, contacts are at borders of their modes
         settle_hand(model, data)
+        data.ctrl[:] -= 0.05 * np.ptp(model.actuator_ctrlrange, axis=1)
     else:
         data.ctrl[:] = 0.1
     return model, data, None
