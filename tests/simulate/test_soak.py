@@ -1,9 +1,8 @@
 """A bounded part of the soak: an episode of every model, none of it unsolved."""
 
 import mujoco
-import numpy as np
 import pytest
-from soak import families, soak
+from soak import Soak, families
 
 FAMILIES = ("gymnasium", "dm_control", "ragdoll", "drop", "jumble", "chain")
 
@@ -25,14 +24,16 @@ def test_random_loads_are_solved(models, family):
     if family not in models:
         pytest.skip(f"{family} is not installed; its models come with the `dev` extra")
     light = [(name, model) for name, model in models[family] if name != "dog"]  # 400 contacts
-    steps, errors = soak(light, np.inf, episode=100, rounds=1)
-    assert steps == 100 * len(light)
-    assert not errors
+    found = Soak(light)
+    found.run(episode=100, rounds=1)
+    assert found.steps == 100 * len(light)
+    assert not found.errors
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_loads_are_solved_for_long(models, family):
-    steps, errors = soak(models[family], 600.0, seed=1)
-    assert steps > 10_000
-    assert not errors
+    found = Soak(models[family], seed=1)
+    found.run(600.0)
+    assert found.steps > 10_000
+    assert not found.errors

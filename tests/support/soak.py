@@ -1,12 +1,14 @@
 """Long runs of many models under random loads: how many steps, how many failures.
 
     python tests/support/soak.py [--seconds 600] [--seed 0] [--failures DIRECTORY] [FOLDER ...]
+        [--only FAMILY ...] [--again NAME EPISODE]
 
 Models: those that gymnasium and dm_control bring, ragdolls, drops of heavy bodies on light ones,
 jumbles and chains; and every scene*.xml below FOLDER, such as a copy of mujoco_menagerie. Each is
-run in episodes, one model after another, until the time is over: controls drawn anew every 25 steps
-over their whole range, or forces on bodies where there are none. Prints a table by family. Problems
-that no solver answered are saved to DIRECTORY.
+run in episodes, one model after another, and families take turns of the same processor time until
+the time is over, or Ctrl-C comes: controls drawn anew every 25 steps over their whole range, or
+forces on bodies where there are none. Prints a table by family. Problems that no solver answered
+are saved to DIRECTORY, and named with the episode, which `--again` runs alone.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ EPISODE = 400
 HOLD = 25
 """Steps that a control is kept."""
 
-TURNS = 0.05
+TURN = 20.0
+"""Processor time of a family's turn [s]."""
+
+SPEED = 0.05
 """Speed of free bodies and joints that an episode starts with at most, over size [1/s]."""
 
 
@@ -122,24 +127,26 @@ def families(folders=()) -> dict[str, list[tuple[str, mujoco.MjModel]]]:
 
 
 class Runner:
-    """One model's episodes."""
+    """One model's episodes, each drawn from a seed of its own."""
 
     def __init__(self, name: str, model: mujoco.MjModel, seed: int, failures: str | None) -> None:
-        self.name, self.model = name, model
+        self.name, self.model, self.seed, self.episodes = name, model, seed, 0
         if model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
             model.opt.timestep /= 5.0  # chosen for it; implicitfast runs away in MuJoCo as well
-        self.rng = np.random.default_rng([seed, model.nv, model.ngeom])
         own = None if failures is None else Path(failures) / name.replace("/", " ")
         self.simulator = stiction.Simulator(model, failures=own)
         self.data = mujoco.MjData(model)
 
     def start(self) -> None:
         """A state near the model's first keyframe, or qpos0."""
-        if self.model.nkey:
-            mujoco.mj_resetDataKeyframe(self.model, self.data, 0)
+        model = self.model
+        self.rng = np.random.default_rng([self.seed, model.nv, model.ngeom, self.episodes])
+        self.episodes += 1
+        if model.nkey:
+            mujoco.mj_resetDataKeyframe(model, self.data, 0)
         else:
-            mujoco.mj_resetData(self.model, self.data)
-        self.data.qvel[:] = TURNS * self.rng.normal(size=self.model.nv)
+            mujoco.mj_resetData(model, self.data)
+        self.data.qvel[:] = SPEED * self.rng.normal(size=model.nv)
         self.simulator.forget()
 
     def drive(self) -> None:
@@ -166,35 +173,54 @@ class Runner:
                 self.simulator.step(self.data, HOLD)
             except stiction.StictionError as error:
                 taken = round((self.data.time - before) / self.model.opt.timestep)
-                return done + taken, f"{type(error).__name__}: {str(error)[:150]}"
-            if time.perf_counter() > until:
+                said = f"{type(error).__name__}: {str(error)[:150]}"
+                return done + taken, f"{self.name}, episode {self.episodes - 1}: {said}"
+            if time.process_time() > until:
                 break
         return done + HOLD, ""
 
 
-def soak(models, seconds, seed=0, failures=None, episode=EPISODE, say=None, rounds=None):
-    """Counts (steps, errors by what they say) of episodes of the models, in turn, for that time or
-    so many times."""
-    runners, errors, steps = [], Counter(), 0
-    until = time.perf_counter() + seconds
-    for name, model in models:
-        try:
-            runners.append(Runner(name, model, seed, failures))
-        except stiction.InvalidInput as error:
-            if say is not None:
+class Soak:
+    """Models in turn, and what came of their episodes."""
+
+    def __init__(self, models, seed=0, failures=None, say=lambda text: None) -> None:
+        self.steps, self.errors, self.say = 0, Counter(), say
+        self._runners, self._next = [], 0
+        for name, model in models:
+            try:
+                self._runners.append(Runner(name, model, seed, failures))
+            except stiction.InvalidInput as error:
                 say(f"refused: {name}: {error}")
-    while runners and time.perf_counter() < until and rounds != 0:
-        rounds = None if rounds is None else rounds - 1
-        for runner in runners:
-            taken, error = runner.episode(episode, until)
-            steps += taken
+
+    def run(self, seconds=np.inf, episode=EPISODE, rounds=None) -> None:
+        """Episodes for so much processor time, or so many of each model."""
+        until = time.process_time() + seconds
+        left = np.inf if rounds is None else rounds * len(self._runners)
+        while self._runners and left > 0 and time.process_time() < until:
+            taken, error = self._runners[self._next].episode(episode, until)
+            self._next = (self._next + 1) % len(self._runners)
+            self.steps, left = self.steps + taken, left - 1
             if error:
-                errors[f"{runner.name}: {error}"] += 1
-                if say is not None:
-                    say(f"{runner.name}: {error}")
-            if time.perf_counter() > until:
-                break
-    return steps, errors
+                self.errors[error] += 1
+                self.say(error)
+
+
+def table(soaks: dict[str, Soak], count: dict[str, int]) -> Iterator[str]:
+    """Lines that say what came of families."""
+    yield f"{'family':24} {'models':>7} {'steps':>10} {'unsolved':>9} {'diverged':>9}"
+    for name, found in soaks.items():
+        unsolved = sum(n for text, n in found.errors.items() if ": SolveFailed:" in text)
+        other = sum(found.errors.values()) - unsolved
+        yield f"{name:24} {count[name]:7d} {found.steps:10d} {unsolved:9d} {other:9d}"
+
+
+def again(found, name: str, episode: int, seed: int, failures: str | None) -> str:
+    """One episode once more; what came of it."""
+    models = dict(pair for models in found.values() for pair in models)
+    runner = Runner(name, models[name], seed, failures)
+    runner.episodes = episode
+    steps, error = runner.episode(EPISODE, np.inf)
+    return error or f"{name}, episode {episode}: {steps} steps, all solved"
 
 
 def main() -> None:
@@ -204,19 +230,32 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--failures", default=None)
+    parser.add_argument("--only", nargs="+", metavar="FAMILY", help="instead of all")
+    parser.add_argument("--again", nargs=2, metavar=("NAME", "EPISODE"))
     asked = parser.parse_args()
     warnings.simplefilter("ignore", stiction.OverlapWarning)
     mujoco.set_mju_user_warning(lambda text: None)
     found = families(asked.folders)
-    print(f"{'family':24} {'models':>7} {'steps':>10} {'unsolved':>9} {'diverged':>9}", flush=True)
-    for name, models in found.items():
-        steps, errors = soak(
-            models, asked.seconds / len(found), asked.seed, asked.failures,
+    found = {name: found[name] for name in asked.only or found}
+    if asked.again:
+        name, number = asked.again
+        print(again(found, name, int(number), asked.seed, asked.failures))
+        return
+    until = time.process_time() + asked.seconds
+    soaks = {
+        name: Soak(
+            models, asked.seed, asked.failures,
             say=lambda text: print(text, file=sys.stderr, flush=True),
-        )  # fmt: skip
-        unsolved = sum(n for text, n in errors.items() if ": SolveFailed:" in text)
-        other = sum(errors.values()) - unsolved
-        print(f"{name:24} {len(models):7d} {steps:10d} {unsolved:9d} {other:9d}", flush=True)
+        )
+        for name, models in found.items()
+    }  # fmt: skip
+    try:
+        while (left := until - time.process_time()) > 0.0:
+            for family in soaks.values():
+                family.run(min(TURN, left / len(soaks)))
+    except KeyboardInterrupt:
+        print("ended by Ctrl-C", file=sys.stderr)
+    print("\n".join(table(soaks, {name: len(models) for name, models in found.items()})))
 
 
 if __name__ == "__main__":

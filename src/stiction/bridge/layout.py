@@ -25,7 +25,7 @@ from stiction.kernels.compile import leaf
 from stiction.kernels.packing import as_pointer, integer, number, pointer
 
 __all__ = ["as_pointer", "check_layout", "flags", "integer", "integers", "number", "numbers"]
-__all__ += ["offset", "pointer", "size_of", "structure", "words"]
+__all__ += ["offset", "pointer", "size_of", "structure", "table", "words"]
 
 _SCALARS: dict[str, Any] = {
     "int": ctypes.c_int,
@@ -111,6 +111,12 @@ def check_layout(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 def numbers(address, n):
     """(n,) the doubles at that address."""
     return carray(as_pointer(address), (n,), np.float64)
+
+
+@leaf
+def table(address, rows, columns):
+    """(rows, columns) the doubles at that address."""
+    return carray(as_pointer(address), (rows, columns), np.float64)
 
 
 @leaf

@@ -60,6 +60,7 @@ euler: Any = types.ExternalFunction("mj_Euler", _two)
 integrate_pos: Any = types.ExternalFunction(
     "mj_integratePos", types.void(types.intp, types.intp, types.intp, types.double)
 )
+full_mass: Any = types.ExternalFunction("mj_fullM", types.void(types.intp, types.intp, types.intp))
 add_contact: Any = types.ExternalFunction(
     "mj_addContact", types.intc(types.intp, types.intp, types.intp)
 )

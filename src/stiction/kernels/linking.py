@@ -55,6 +55,7 @@ class EntryLibrary(JITCodeLibrary):
         """As Numba's own; the variables that stand here before anything is linked are the entry's,
         and Numba looks for them by name."""
         self._own = {each.name for each in self._final_module.global_variables}
+        self._linking_libraries = _callers_first(self._linking_libraries)
         super().finalize()
 
     def _optimize_final_module(self) -> None:
@@ -66,6 +67,26 @@ class EntryLibrary(JITCodeLibrary):
         for variable in self._final_module.global_variables:
             if variable.linkage == Linkage.common and variable.name not in self._own:
                 variable.linkage = Linkage.internal
+
+
+def _callers_first(libraries: list[Any]) -> list[Any]:
+    """The libraries, each behind all that call it: a function is left out where nothing that was
+    linked before it asks for it."""
+    order: list[Any] = []
+    seen: set[Any] = set()
+
+    def visit(library: Any) -> None:
+        if library in seen:
+            return
+        seen.add(library)
+        if isinstance(library, CalleeLibrary):
+            for callee in library._linking_libraries:
+                visit(callee)
+        order.append(library)
+
+    for library in libraries:
+        visit(library)
+    return order[::-1]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -10,8 +10,8 @@ import pytest
 
 import stiction
 from stiction.contact import Coulomb, NoSlip
-from stiction.simulate.event_driven.distances import Surveyor
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
+from stiction.simulate.event_driven.surveyor import Surveyor
 
 GRAVITY = 9.81
 TOLERANCE = 1e-7

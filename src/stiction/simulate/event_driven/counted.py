@@ -41,15 +41,16 @@ class CountedEvents:
             report = self._engine.step(data)
             self._elapsed += perf_counter() - began
             self._ticks[Stage.SOLVE] += 1  # all of it: its stages are not timed apart
-            self._rungs[report.rung] += 1
+            told = self._engine.summary
+            self._rungs[told.rungs[-1]] += 1
             total[Total.STEPS] += 1
-            total[Total.CONTACTS] += len(report.contacts)
-            total[Total.ITERATIONS] += report.pivots
-            total[Total.WORST] = max(total[Total.WORST], report.certificate.worst)
-            total[Total.GAP] = min(total[Total.GAP], -report.overlap)
-            total[Total.ENERGY] = max(total[Total.ENERGY], report.energy)
-            total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], len(report.contacts))
-            total[Total.MOST_ITERATIONS] = max(total[Total.MOST_ITERATIONS], report.pivots)
+            total[Total.CONTACTS] += told.contacts
+            total[Total.ITERATIONS] += told.pivots
+            total[Total.WORST] = max(total[Total.WORST], told.certificate.worst)
+            total[Total.GAP] = min(total[Total.GAP], -told.overlap)
+            total[Total.ENERGY] = max(total[Total.ENERGY], told.energy)
+            total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], told.contacts)
+            total[Total.MOST_ITERATIONS] = max(total[Total.MOST_ITERATIONS], told.pivots)
         return report
 
     @property

@@ -28,17 +28,19 @@ half of the tolerance, without adding velocity (`drift.py`).
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter, deque
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import validation
+from stiction.bridge.library import CALLBACKS, has_callbacks
 from stiction.bridge.names import body_of, name_of
 from stiction.bridge.own_model import OwnModel
 from stiction.contact.certificate.certificate import Certificate
@@ -49,6 +51,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
+from stiction.simulate.event_driven.calm import CalmSteps
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART, check_event
 from stiction.simulate.event_driven.impact import (
@@ -58,9 +61,11 @@ from stiction.simulate.event_driven.impact import (
 )
 from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
+from stiction.simulate.event_driven.sustained import Forces
 from stiction.simulate.event_driven.trajectories import ACCEPT, Motion
 from stiction.simulate.options import is_number, is_whole
 from stiction.simulate.report import Report
+from stiction.simulate.time_stepping.pose import inputs_are_finite
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -119,6 +124,15 @@ class EventDriven:
             raise InvalidInput("most_events", f"is {self.most_events!r}: a whole number, 1 or more")
 
 
+class Memory(NamedTuple):
+    """What a step takes over from the last one."""
+
+    phase: tuple[bytes, Phase, Held | None] | None
+    """The one that the last step ended in, with the state that it belongs to."""
+    forces: tuple[Array, ...] | None
+    """Of its contacts, the guess of the next ones."""
+
+
 class EventEngine:
     """Steps a model by events; one thread at a time.
 
@@ -148,8 +162,23 @@ class EventEngine:
         self._motion = Motion(
             self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check
         )
-        # The phase that the last step ended in, if nothing was changed from outside since.
-        self.memory: tuple[bytes, Phase, Held | None] | None = None
+        smooth = self._motion.compiled and self.stepper.integrator == "rk4"
+        self._calm = CalmSteps(self._motion, int(self._own.source.opt.cone)) if smooth else None
+        self._last: weakref.ref[Report] | None = None
+        self._phase: tuple[bytes, Phase, Held | None] | None = None
+
+    @property
+    def memory(self) -> Memory | None:
+        """What the next step takes over from the last one; None: nothing."""
+        forces = None if self._calm is None else self._calm.memory
+        return None if self._phase is None and forces is None else Memory(self._phase, forces)
+
+    @memory.setter
+    def memory(self, memory: Memory | None) -> None:
+        self._phase = None if memory is None else memory.phase
+        if self._calm is not None:
+            self._keep_last()
+            self._calm.memory = None if memory is None else memory.forces
 
     def step(self, data: mujoco.MjData) -> Report:
         """Takes one step of length dt; data then holds the new state, evaluated: forces, sensors
@@ -180,22 +209,42 @@ class EventEngine:
         mujoco.get_mjcb_control()(self._own.source, data)
 
     def _step(self, data: mujoco.MjData, before: State, start: float, began: float) -> Report:
-        inputs = _inputs(data)
-        numbers = np.frombuffer(inputs, np.float64, (len(inputs) - data.eq_active.size) // 8)
-        if not np.isfinite(numbers).all():
+        if not inputs_are_finite(self._own.address, data._address):
             raise validation.not_finite(self._own.model, data)
         self._motion.start(data)
         self._start, self._now, self._lost = start, 0.0, 0.0
         self.events = 0
         self._worst: Certificate | None = None
         self._rungs: list[str] = []
-        if self.memory is not None and self.memory[0] == inputs:
-            _, phase, held = self.memory
-        else:
-            phase, held = self._begin(before), None
+        self._guess: Forces | None = None
+        if self._calm is not None:
+            self._keep_last()
+            if self._calm.take(data, start + self.dt):
+                return self._finish_calm(data, began)
+            data.qpos[:], data.qvel[:], data.act[:] = before
+            data.time = start
+        phase, held = self._resume(data, before)
         overlap = max(0.0, -float(phase.seen.gap.min(initial=0.0)))
         phase, held = self._run(phase, held)
         return self._finish(phase, held, overlap, began)
+
+    def _resume(self, data: mujoco.MjData, before: State) -> tuple[Phase, Held | None]:
+        """The phase that the step starts in: the last one's, where only forces were changed since,
+        and then with its own."""
+        memory, motion = self._phase, self._motion
+        if memory is None or memory[0] != _place(data) or has_callbacks(CALLBACKS):
+            return self._begin(before), None
+        _, phase, held = memory
+        if held is None:
+            return self._begin(before), None
+        seen = motion.survey.survey_forces(data, phase.seen, *before)
+        phase = phase._replace(state=before)
+        if np.array_equal(seen.force, phase.seen.force):
+            return phase._replace(seen=seen), held
+        try:
+            return motion.hold_again(phase, held, seen)
+        except Impasse:
+            return phase._replace(seen=seen), None
 
     def _run(self, phase: Phase, held: Held | None) -> tuple[Phase, Held | None]:
         """The phase at the end of the step, and its forces if they are known."""
@@ -233,7 +282,8 @@ class EventEngine:
         motion = self._motion
         smooth = self.stepper.integrator == "rk4"
         if smooth:
-            held = held or motion.hold(phase)
+            held = held or motion.hold(phase, self._guess)
+            self._guess = held.forces
             phase, first = motion.choose_slips(phase, held, left)
             path = motion.runge_kutta(phase, first)
         else:
@@ -358,7 +408,7 @@ class EventEngine:
         """Evaluates the state at the end of the step."""
         motion, seen = self._motion, phase.seen
         try:
-            held = held or motion.hold(phase)
+            held = held or motion.hold(phase, self._guess)
         except Impasse:
             self._rungs.append("no finite force")
         if held is not None and (seen.nc or len(seen.joint) or len(seen.dry)):
@@ -366,16 +416,50 @@ class EventEngine:
         forces = event_output.acting(phase, held)
         source = self._own.source
         event_output.write(motion, phase, forces, source.opt.cone, self._start + self.dt)
-        self.memory = (_inputs(motion.data), phase, held)
-        summary = event_output.StepSummary(
+        self._phase = (_place(motion.data), phase, held)
+        if self._calm is not None:
+            self._calm.memory = None if held is None else held.forces.parts
+        self.summary = event_output.StepSummary(
             self._worst or event_output.PERFECT,
             motion.pivots,
             tuple(dict.fromkeys([*self._rungs, "accelerations"])),
+            int((seen.number >= 0).sum()),
             self._lost,
             overlap,
             perf_counter() - began,
         )
-        return event_output.report(motion, source, phase, forces, summary)
+        rest = motion.rest_speed
+        return Report(
+            source,
+            float(motion.data.time),
+            lambda told: event_output.facts(told, event_output.describe(phase, forces, rest)),
+            self.summary,
+        )
+
+    def _finish_calm(self, data: mujoco.MjData, began: float) -> Report:
+        """The report of a step that `CalmSteps` took."""
+        calm = self._calm
+        assert calm is not None
+        self._phase = None
+        self.summary = event_output.StepSummary(
+            calm.certificate, calm.pivots, ("accelerations",), calm.contacts, 0.0, calm.overlap,
+            perf_counter() - began,
+        )  # fmt: skip
+        report = Report(
+            self._own.source,
+            float(data.time),
+            lambda told: event_output.facts(told, calm.record),
+            self.summary,
+        )
+        self._last = weakref.ref(report)
+        return report
+
+    def _keep_last(self) -> None:
+        """Lets the last report, if it is in use, take what it needs from where steps write."""
+        last = None if self._last is None else self._last()
+        self._last = None
+        if last is not None:
+            last.keep()
 
 
 def _slipping(seen: Snapshot, qvel: Array, stays: Indices, slack: Array) -> Indices:
@@ -385,12 +469,9 @@ def _slipping(seen: Snapshot, qvel: Array, stays: Indices, slack: Array) -> Indi
     return stays[np.hypot(slip[:, 0], slip[:, 1]) > SLIPS * slack[stays]]
 
 
-def _inputs(data: mujoco.MjData) -> bytes:
-    """All that a step depends on: to tell whether it was changed, or is no number."""
+def _place(data: mujoco.MjData) -> bytes:
+    """All that contacts and their motion depend on: to tell whether it was changed."""
     return b"".join(
         array.tobytes()
-        for array in (
-            data.qpos, data.qvel, data.act, data.ctrl, data.qfrc_applied, data.xfrc_applied,
-            data.mocap_pos, data.mocap_quat, data.eq_active,
-        )
-    )  # fmt: skip
+        for array in (data.qpos, data.qvel, data.mocap_pos, data.mocap_quat, data.eq_active)
+    )

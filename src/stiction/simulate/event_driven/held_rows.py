@@ -1,4 +1,4 @@
-"""Rows of the contacts that a phase holds, at a later state of it."""
+"""The contacts that a phase holds, and their rows at a later state of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,55 @@ from stiction.kernels.compile import kernel
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+SOLVED = 1e-8
+"""Share of the bodies' speeds that a solve may leave along a row, by its certificate."""
+
+
+@kernel
+def contact_states(
+    normal: Array, tangent: Array, gap: Array, friction: Array, dry: Array, spin: Array,
+    spin_contact: Indices, qvel: Array, tolerance: float, rest: float,
+) -> tuple[Array, Indices, Indices, Mask, Array, Array, Array, Array]:  # fmt: skip
+    """(speed (nc,), touching, held, sliding (nh,), direction (nh, 2), pace (nh,), turning (nf,),
+    spinning (ns,)) as a `Phase` has them; rest: speed that counts as none."""
+    nc, nv = normal.shape
+    speed = np.zeros(nc)
+    touching, held = np.empty(nc, np.int64), np.empty(nc, np.int64)
+    is_held = np.zeros(nc, np.bool_)
+    nt, nh = 0, 0
+    for i in range(nc):
+        size = 0.0
+        for k in range(nv):
+            speed[i] += normal[i, k] * qvel[k]
+            size += abs(normal[i, k] * qvel[k])
+        if gap[i] <= tolerance:
+            touching[nt] = i
+            nt += 1
+            if speed[i] <= rest + SOLVED * size:
+                held[nh], is_held[i] = i, True
+                nh += 1
+    sliding, direction, pace = np.zeros(nh, np.bool_), np.zeros((nh, 2)), np.zeros(nh)
+    for i in range(nh):
+        slip0, slip1 = 0.0, 0.0
+        for k in range(nv):
+            slip0 += tangent[held[i], 0, k] * qvel[k]
+            slip1 += tangent[held[i], 1, k] * qvel[k]
+        pace[i] = np.hypot(slip0, slip1)
+        if pace[i] > rest and friction[held[i]] > 0.0:
+            sliding[i] = True
+            direction[i, 0], direction[i, 1] = slip0 / pace[i], slip1 / pace[i]
+    turning, spinning = np.zeros(dry.shape[0]), np.zeros(spin.shape[0])
+    for i in range(dry.shape[0]):
+        turn = (dry[i] * qvel).sum()
+        turning[i] = np.sign(turn) if abs(turn) > rest else 0.0
+    for i in range(spin.shape[0]):
+        turn = (spin[i] * qvel).sum()
+        if is_held[spin_contact[i]] and abs(turn) > rest:
+            spinning[i] = np.sign(turn)
+    return (
+        speed, touching[:nt].copy(), held[:nh].copy(), sliding, direction, pace, turning, spinning,
+    )  # fmt: skip
 
 
 @kernel

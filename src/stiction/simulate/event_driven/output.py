@@ -13,7 +13,7 @@ from stiction.contact.certificate.laws import Entry, Law
 from stiction.contact.problem.modes import choose_mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
-from stiction.simulate.report import Facts, Report
+from stiction.simulate.report import Facts
 from stiction.simulate.time_stepping.workspace import RECORDS, Figure, Record, Stage
 
 Array = NDArray[np.float64]
@@ -39,6 +39,7 @@ class StepSummary(NamedTuple):
     certificate: Certificate
     pivots: int
     rungs: tuple[str, ...]
+    contacts: int
     energy: float
     overlap: float
     seconds: float
@@ -121,16 +122,12 @@ def _write_contact(
         efc[at + 2 * r - 1] = 0.5 * (share - along)
 
 
-def report(
-    motion: Motion, source: mujoco.MjModel, phase: Phase, forces: Acting, summary: StepSummary
-) -> Report:
-    """The report of a step whose forces have been written."""
+def describe(phase: Phase, forces: Acting, rest_speed: float) -> Array:
+    """(nc, RECORDS) of all contacts and limits of a phase."""
     seen = phase.seen
     slip = seen.tangent @ phase.state.qvel
     mode = [
-        choose_mode(
-            forces.contact[i, 0], seen.friction[i], slip[i, 0], slip[i, 1], motion.rest_speed
-        )
+        choose_mode(forces.contact[i, 0], seen.friction[i], slip[i, 0], slip[i, 1], rest_speed)
         for i in range(seen.nc)
     ]
     record = np.zeros((seen.nc, RECORDS))
@@ -142,12 +139,17 @@ def report(
     record[:, Record.FORCE + 2] /= seen.ratio
     record[:, Record.SLIP : Record.SLIP + 2] = slip
     record[:, Record.MODE], record[:, Record.FRICTION] = mode, seen.friction
+    return record
+
+
+def facts(summary: StepSummary, record: Array) -> Facts:
+    """What a report is worked out from."""
     figure = np.zeros(len(Figure))
     figure[Figure.WORST] = summary.certificate.worst
     figure[Figure.ENERGY], figure[Figure.GAP] = summary.energy, -summary.overlap
     ticks = np.zeros(len(Stage), np.int64)
     ticks[Stage.SOLVE] = 1  # not told apart
-    facts = Facts(
+    return Facts(
         summary.pivots,
         summary.rungs,
         figure,
@@ -157,4 +159,3 @@ def report(
         1.0,  # forces, not impulses
         record,
     )
-    return Report(source, float(motion.data.time), lambda: facts)

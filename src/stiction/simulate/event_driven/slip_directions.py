@@ -49,6 +49,8 @@ def choose_directions(
     size = np.hypot(pull[:, 0], pull[:, 1])
     rubs = (forces.normal > 0.0) & (loads.friction > 0.0)
     starts = ~loads.sliding & rubs & (size * h > still)
+    if not (loads.sliding.any() or starts.any()):
+        return Slips(loads.sliding, loads.direction, starts)
     rates = turning_rates(
         loads.mass, loads.normal, loads.tangent, loads.velocity, loads.friction, forces.normal,
         loads.sliding,

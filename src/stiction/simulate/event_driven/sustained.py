@@ -53,7 +53,12 @@ Mask = NDArray[np.bool_]
 WARM = 4
 """Steps per contact that a start from a guess may take."""
 
-NONE, NONE_2 = np.zeros(0), np.zeros((0, 2))
+DEPENDENT = 1e-10
+"""Part of a row that is not in the span of others, below which it depends on them."""
+
+COULOMB = int(Law.COULOMB)
+NONE = np.zeros(0)
+NO_FORCES = (NONE, np.zeros((0, 2)), NONE)
 
 
 class Loads(NamedTuple):
@@ -88,6 +93,11 @@ class Forces(NamedTuple):
     box: Array  # (nb,)
     steps: int
 
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """Normal, tangent and box forces: what a solve is started from."""
+        return self.normal, self.tangent, self.box
+
 
 def solve_sustained(
     law: SustainedLaw, loads: Loads, guess: Forces | None = None
@@ -96,10 +106,6 @@ def solve_sustained(
     None where no finite force was found (Painleve), or rows contradict each other. guess: forces
     of a state nearby, from which Baraff's algorithm starts if it has the same contacts."""
     arrays = _arrays(law, loads)
-    if not len(loads.normal) + len(loads.joint) + len(loads.box):
-        free = np.linalg.solve(loads.mass, loads.force)
-        none = np.zeros(0)
-        return Forces(np.asarray(free, np.float64), none, np.zeros((0, 2)), none, none, 0), arrays
     found = _drive(loads, arrays, guess) if law.kind is Kind.DRY else _pivot(law, loads, arrays)
     if found is None or not np.isfinite(found.acceleration).all():
         return None
@@ -108,13 +114,10 @@ def solve_sustained(
 
 def _arrays(law: SustainedLaw, loads: Loads) -> Arrays:
     nv, nh = len(loads.velocity), len(loads.normal)
-    force, friction = loads.force, loads.friction
     if law.kind is Kind.DRY:
-        if law.static is not None or law.dynamic is not None:
-            static = friction if law.static is None else np.broadcast_to(law.static, nh)
-            dynamic = friction if law.dynamic is None else np.broadcast_to(law.dynamic, nh)
-            friction = np.where(loads.sliding, dynamic, static)
-    elif law.viscosity > 0.0 and nh:
+        return dry_arrays(loads, coefficients(law.static), coefficients(law.dynamic))
+    force, friction = loads.force, loads.friction
+    if law.viscosity > 0.0 and nh:
         rows = loads.tangent.reshape(2 * nh, nv)
         force = force - law.viscosity * (rows.T @ (rows @ loads.velocity))
     joint, rate = loads.joint, loads.joint_rate
@@ -123,12 +126,53 @@ def _arrays(law: SustainedLaw, loads: Loads) -> Arrays:
         tangent = snap_tangents(loads.mass, joint, loads.tangent, friction, NEAR)
         joint = np.concatenate([joint, tangent[grip].reshape(-1, nv)])
         rate = np.concatenate([rate, loads.tangent_rate[grip].ravel()])
-    if len(joint) > 1:
-        rate = joint @ np.linalg.lstsq(joint, rate, rcond=1e-10)[0]
     return Arrays(
         loads.mass, np.zeros(nv), force, loads.normal, loads.tangent, friction, np.zeros(nh),
-        -loads.normal_rate, joint, -rate, loads.box, loads.box_limit, loads.box_contact,
-        loads.box_friction,
+        -loads.normal_rate, joint, -agree(joint, rate), loads.box, loads.box_limit,
+        loads.box_contact, loads.box_friction,
+    )  # fmt: skip
+
+
+def coefficients(given: Array | None) -> Array:
+    """(1,) or (nh,) coefficients of friction in the place of the contacts' own, or (0,)."""
+    return NONE if given is None else np.atleast_1d(np.asarray(given, np.float64))
+
+
+@kernel
+def agree(joint: Array, rate: Array) -> Array:
+    """(ne,) the part of rates that the rows `joint` (ne, nv) can all have at once."""
+    ne, nv = joint.shape
+    if ne < 2:
+        return rate
+    columns = joint.T.copy()
+    size = np.zeros(nv)
+    for k in range(nv):
+        size[k] = np.sqrt((columns[k] ** 2).sum())
+    least = DEPENDENT * size.max()
+    for k in range(nv):
+        if size[k] <= least:
+            columns[k] = 0.0
+    basis, kept = np.zeros((ne, ne)), np.zeros(nv, np.bool_)
+    rank = linear.orthonormal_rows(columns, basis, kept, DEPENDENT)
+    out = np.zeros(ne)
+    for k in range(rank):
+        out += (basis[k] * rate).sum() * basis[k]
+    return out
+
+
+@kernel
+def dry_arrays(loads: Loads, static: Array, dynamic: Array) -> Arrays:
+    """The problem of dry friction; static, dynamic: `coefficients`."""
+    nv, nh = loads.velocity.shape[0], loads.normal.shape[0]
+    friction = loads.friction.copy()
+    for i in range(nh):
+        given = dynamic if loads.sliding[i] else static
+        if given.shape[0] > 0:
+            friction[i] = given[min(i, given.shape[0] - 1)]
+    return Arrays(
+        loads.mass, np.zeros(nv), loads.force, loads.normal, loads.tangent, friction, np.zeros(nh),
+        -loads.normal_rate, loads.joint, -agree(loads.joint, loads.joint_rate), loads.box,
+        loads.box_limit, loads.box_contact, loads.box_friction,
     )  # fmt: skip
 
 
@@ -211,15 +255,40 @@ def drive(
     return acceleration, normal, tangent, joint, box, code, spent
 
 
+@kernel
+def drive_loads(
+    loads: Loads, arrays: Arrays, guess: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array, Array, Array, bool, int]:
+    """(acceleration, normal, tangent, joint and box forces, whether they were found, steps) by
+    Baraff's algorithm from a guess of normal, tangent and box forces, or from empty ones."""
+    start = (np.empty(0), np.empty((0, 2)), np.empty(0))
+    if not loads.sliding.any() and not (loads.turning != 0.0).any():
+        start = guess  # dynamic friction is not free to start so
+    if arrays.normal.shape[0] + arrays.joint.shape[0] + arrays.box.shape[0] == 0:
+        nv = arrays.mass.shape[0]
+        upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
+        linear.factorize(arrays.mass, upper, last, 0.0)
+        free = arrays.force.copy()
+        linear.solve(upper, last, free)
+        found = bool(np.isfinite(free).all())
+        return free, np.empty(0), np.empty((0, 2)), np.empty(0), np.empty(0), found, 0
+    acceleration, normal, tangent, joint, box, code, steps = drive(
+        arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, start
+    )
+    found = code == Code.SOLVED and bool(np.isfinite(acceleration).all())
+    return acceleration, normal, tangent, joint, box, found, steps
+
+
 def _drive(loads: Loads, arrays: Arrays, guess: Forces | None) -> Forces | None:
     """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
-    start = (NONE, NONE_2, NONE)
-    if guess is not None and not loads.sliding.any() and not loads.turning.any():
-        start = (guess.normal, guess.tangent, guess.box)  # dynamic friction is not free to start so
-    found = drive(arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, start)
-    if found[5] != Code.SOLVED:
+    *found, solved, steps = drive_loads(loads, arrays, _parts(guess))
+    if not solved:
         return None if len(loads.box) else _forces(loads, arrays)
-    return Forces._make((*found[:5], found[6]))
+    return Forces._make((*found, steps))
+
+
+def _parts(guess: Forces | None) -> tuple[Array, Array, Array]:
+    return NO_FORCES if guess is None else guess.parts
 
 
 def _forces(loads: Loads, arrays: Arrays) -> Forces | None:
@@ -263,3 +332,31 @@ def certify_sustained(
         int(kind), arrays, slip, forces.acceleration, forces.normal, tangent, joint, forces.box
     )
     return from_table(kind, table)
+
+
+@kernel
+def hold_loads(
+    loads: Loads, static: Array, dynamic: Array, guess: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array, Array, Array, bool, int, Table]:
+    """`drive_loads` of dry friction, and its grade, in one call."""
+    arrays = dry_arrays(loads, static, dynamic)
+    acceleration, normal, tangent, joint, box, found, steps = drive_loads(loads, arrays, guess)
+    slip = Slip(loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    table = grade_sustained(COULOMB, arrays, slip, acceleration, normal, tangent, joint, box)
+    return acceleration, normal, tangent, joint, box, found, steps, table
+
+
+def hold_sustained(
+    law: SustainedLaw, loads: Loads, guess: Forces | None = None
+) -> tuple[Forces, Certificate] | None:
+    """`solve_sustained` and `certify_sustained`."""
+    if law.kind is Kind.DRY:
+        *forces, found, steps, table = hold_loads(
+            loads, coefficients(law.static), coefficients(law.dynamic), _parts(guess)
+        )
+        if found:
+            return Forces._make((*forces, steps)), from_table(Law.COULOMB, table)
+    solved = solve_sustained(law, loads, guess)
+    if solved is None:
+        return None
+    return solved[0], certify_sustained(law, loads, solved[1], solved[0])

@@ -20,22 +20,27 @@ from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.problem import ContactProblem
-from stiction.simulate.event_driven.distances import (
-    Snapshot,
-    Surveyor,
-    closing_bound,
-    match,
-    row_speeds,
-)
-from stiction.simulate.event_driven.held_rows import held_rows, held_spins
+from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match
+from stiction.simulate.event_driven.held_rows import SOLVED, contact_states, held_rows
 from stiction.simulate.event_driven.impact import tangents_for
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.slip_directions import choose_directions
+from stiction.simulate.event_driven.stages import (
+    FASTEST,
+    Course,
+    Limits,
+    Start,
+    follow,
+    gather,
+    survey_rates,
+)
+from stiction.simulate.event_driven.surveyor import Outcome, Surveyor
 from stiction.simulate.event_driven.sustained import (
     Forces,
     Loads,
-    certify_sustained,
+    coefficients,
+    hold_sustained,
     solve_sustained,
 )
 
@@ -51,21 +56,8 @@ ACCEPT = 1e-6
 REST_SHARE = 1e-3
 """Share of the tolerance that a contact at rest may move in a step: less speed counts as rest."""
 
-SOLVED = 1e-8
-"""Share of the bodies' speeds that a solve may leave along a row, by its certificate."""
-
-NUDGE = 1e-5
-"""How far positions are moved to difference rows [m, rad]: the truncation error is then some
-1e-10 of the rate, and rounding 1e-11."""
-
-SMALLEST = 1e-7
-"""Speed [m/s, rad/s] below which rates of rows, which go with its square, are zero."""
-
 SLOW = 0.1
 """Share of its speed at the start of a phase below which a slip is about to stop."""
-
-JUMP = 1e-3
-"""Distance [m] beyond which a contact is another one, when rows are differenced."""
 
 HALVINGS = 6
 """How often a piece is halved for accuracy before it is taken as it is."""
@@ -95,21 +87,23 @@ class Motion:
         self.shown: Snapshot | None = None
         """What `data` holds, evaluated."""
         self.pivots = 0
-        self._probe = mujoco.MjData(model)
+        self.probe = mujoco.MjData(model)
         ball, free = mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE
         first = np.where(model.jnt_type == free, model.jnt_dofadr + 3, model.jnt_dofadr)
         turns = (model.jnt_type == ball) | (model.jnt_type == free)
-        self._rotations = first[turns].astype(np.int64)
-        self._ranges = _activation_ranges(model)
+        self.limits = Limits(first[turns].astype(np.int64), *_activation_ranges(model))
+        self.static, self.dynamic = coefficients(self.law.static), coefficients(self.law.dynamic)
+        plain = max(len(self.static), len(self.dynamic)) < 2
+        self.compiled = self.law.kind is Kind.DRY and plain
+        """Whether Runge-Kutta's stages are taken in compiled code."""
 
     def start(self, data: mujoco.MjData) -> None:
         """Works in data from now on; takes over what it holds beside the state."""
         self.data, self.shown = data, None
-        self.survey.full = self.survey.count_full(data)
         self.pivots = 0
-        self._probe.mocap_pos[:] = data.mocap_pos
-        self._probe.mocap_quat[:] = data.mocap_quat
-        self._probe.eq_active[:] = data.eq_active
+        self.probe.mocap_pos[:] = data.mocap_pos
+        self.probe.mocap_quat[:] = data.mocap_quat
+        self.probe.eq_active[:] = data.eq_active
 
     def look(self, state: State, ahead: bool = True) -> Snapshot:
         """What is seen at a state; ahead as in `Surveyor.survey`."""
@@ -133,46 +127,49 @@ class Motion:
 
     def phase(self, state: State, seen: Snapshot) -> Phase:
         """The phase that begins at a state, in which no contact that touches may approach."""
-        speed = seen.normal @ state.qvel
-        touching = np.flatnonzero(seen.gap <= self.tolerance)
-        held = touching[speed[touching] <= self.slack(seen, state.qvel)[touching]]
-        slip = seen.tangent[held] @ state.qvel
-        size = np.hypot(slip[:, 0], slip[:, 1])
-        rubs = (size > self.rest_speed) & (seen.friction[held] > 0.0)
-        direction = np.divide(slip, size[:, None], out=np.zeros_like(slip), where=rubs[:, None])
-        turn = seen.dry @ state.qvel
-        turning = np.where(np.abs(turn) > self.rest_speed, np.sign(turn), 0.0)
-        spinning = np.zeros(len(seen.spin))
-        if len(spinning):
-            spin = np.where(np.isin(seen.spin_contact, held), seen.spin @ state.qvel, 0.0)
-            spinning = np.where(np.abs(spin) > self.rest_speed, np.sign(spin), 0.0)
-        bound = self._bound(seen, speed, held)
+        v = state.qvel
+        speed, touching, held, sliding, direction, pace, turning, spinning = contact_states(
+            seen.normal, seen.tangent, seen.gap, seen.friction, seen.dry, seen.spin,
+            seen.spin_contact, v, self.tolerance, self.rest_speed,
+        )  # fmt: skip
         return Phase(
-            state, seen, speed, bound, touching, held, rubs, direction, size,
-            np.zeros(len(held), np.bool_), turning, spinning,
+            state, seen, speed, self._bound(seen, speed, held), touching, held, sliding, direction,
+            pace, np.zeros(len(held), np.bool_), turning, spinning,
         )  # fmt: skip
 
     def _bound(self, seen: Snapshot, speed: Array, held: Indices) -> Array:
         """(nc,) closing speeds of the state that `data` is in; -inf where held."""
         bound = -speed
         if len(held) < seen.nc:
-            bound = closing_bound(self.model, self.data, seen, speed)
+            bound = closing_bound(
+                self.model._address, self.data._address, seen.number, seen.pair, seen.point,
+                seen.axis, speed,
+            )  # fmt: skip
         bound[held] = -np.inf
         return bound
 
     # Forces
 
-    def hold(self, phase: Phase) -> Held:
-        """Forces at the start of a phase; Impasse if there are none that pass their certificate."""
-        loads = self._loads(phase, phase.state, phase.seen, phase.held)
-        found = solve_sustained(self.law, loads)
-        if found is None:
+    def hold(self, phase: Phase, guess: Forces | None = None) -> Held:
+        """Forces at the start of a phase, looked for from a guess; Impasse if there are none that
+        pass their certificate."""
+        loads = self._loads(self._course(phase), phase.state, phase.seen, phase.held)
+        return self._hold(loads, guess)
+
+    def hold_again(self, phase: Phase, held: Held, seen: Snapshot) -> tuple[Phase, Held]:
+        """The phase, and its forces, where other smooth forces act than did in `held`."""
+        changed = held.loads.force - phase.seen.force + seen.force
+        loads = held.loads._replace(mass=seen.mass, force=changed)
+        return phase._replace(seen=seen), self._hold(loads, held.forces)
+
+    def _hold(self, loads: Loads, guess: Forces | None) -> Held:
+        found = hold_sustained(self.law, loads, guess)
+        if found is None or not found[1].worst <= ACCEPT:
+            if guess is not None:
+                return self._hold(loads, None)
             raise Impasse
-        forces, arrays = found
+        forces, certificate = found
         self.pivots += forces.steps
-        certificate = certify_sustained(self.law, loads, arrays, forces)
-        if not certificate.worst <= ACCEPT:
-            raise Impasse
         return Held(forces, loads, certificate)
 
     def rests(self, phase: Phase, held: Held) -> bool:
@@ -183,54 +180,34 @@ class Motion:
             fastest + change <= REST_SHARE * self.rest_speed and not phase.seen.act_dot.any()
         )
 
-    def _loads(self, phase: Phase, state: State, seen: Snapshot, place: Indices) -> Loads:
-        """The held contacts at a state of the phase; place (nh,): where they are, or -1."""
-        v = state.qvel
-        at, normal, tangent, friction, sliding, direction = held_rows(
-            place, seen.normal, seen.tangent, seen.friction, v, phase.sliding, phase.direction,
-            phase.steady, np.maximum(SLOW * phase.pace, self.rest_speed),
-        )  # fmt: skip
-        rates, joint_rate = self._rates(state, seen, at)
-        force, box, limit = seen.force, seen.dry, seen.dry_limit
-        nf = len(box)
-        parent, ratio, turning = np.full(nf, -1), np.zeros(nf), np.zeros(nf)
-        if nf:
-            moves = phase.turning != 0.0
-            force = force - box[moves].T @ (phase.turning * limit)[moves]
-            limit = np.where(moves, 0.0, limit)
-        if len(seen.spin) and self.law.kind is Kind.DRY:
-            rows, first, number = held_spins(
-                place, phase.held, phase.seen.spin_contact, seen.spin_contact
-            )
-            box = np.concatenate([box, seen.spin[rows]])
-            limit = np.concatenate([limit, np.zeros(len(rows))])
-            parent = np.concatenate([parent, number])
-            ratio = np.concatenate([ratio, seen.spin_friction[rows]])
-            turning = np.concatenate([turning, phase.spinning[first]])
-        return Loads(
-            seen.mass, v, force, normal, rates[:, 0].copy(), tangent, rates[:, 1:].copy(), friction,
-            sliding, direction, seen.joint, joint_rate, box, limit, parent, ratio, turning,
+    def _course(self, phase: Phase) -> Course:
+        """What the phase keeps along its trajectory."""
+        seen = phase.seen
+        return Course(
+            *_identity(seen, phase.held), phase.held, phase.sliding, phase.direction, phase.steady,
+            np.maximum(SLOW * phase.pace, self.rest_speed), phase.turning, phase.spinning,
+            seen.spin_contact,
         )  # fmt: skip
 
-    def _rates(self, state: State, seen: Snapshot, at: Indices) -> tuple[Array, Array]:
-        """((nh, 3), (ne,)): (d rows / dt) v of contacts `at` and of joints, by differences."""
-        rates, joint_rate = np.zeros((len(at), 3)), np.zeros(len(seen.joint))
+    def _loads(self, course: Course, state: State, seen: Snapshot, place: Indices) -> Loads:
+        """The held contacts at a state of the phase; place (nh,): where they are, or -1."""
         v = state.qvel
-        fastest = float(np.abs(v).max(initial=0.0))
-        if fastest < SMALLEST or not len(at) + len(joint_rate):
-            return rates, joint_rate
-        ahead = NUDGE / fastest
-        kept = _identity(seen, at)
-        found = np.ones(len(at), np.bool_)
-        for sign in (1.0, -1.0):
-            self.survey.place(self._probe, self.moved(state, sign * ahead * v), rows_alone=True)
-            speed, far, joint = row_speeds(self._probe._address, v, *kept)
-            found &= far < JUMP
-            rates += sign * speed
-            joint_rate += sign * joint
-        rates *= 0.5 / ahead
-        rates[~found] = 0.0
-        return rates, joint_rate * (0.5 / ahead)
+        held = held_rows(
+            place, seen.normal, seen.tangent, seen.friction, v, course.sliding, course.direction,
+            course.steady, course.least,
+        )  # fmt: skip
+        at = held[0]
+        rates, joint_rate = np.zeros((len(at), 3)), np.zeros(len(seen.joint))
+        probe = self.probe
+        self.survey.call(
+            probe, survey_rates, self.survey.session, probe._address, state.qpos, v,
+            *_identity(seen, at), rates, joint_rate,
+        )  # fmt: skip
+        return gather(
+            course, seen.mass, seen.force, seen.joint, seen.dry, seen.dry_limit, seen.spin,
+            seen.spin_contact, seen.spin_friction, v, place, held, rates, joint_rate,
+            self.law.kind is Kind.DRY,
+        )  # fmt: skip
 
     def choose_slips(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Forces]:
         """The phase with the slips of a step of length h, see `slip_directions.py`, and the forces
@@ -256,36 +233,56 @@ class Motion:
     def runge_kutta(self, phase: Phase, first: Forces) -> Path:
         """Runge-Kutta of order four; first: forces at the start, from which each stage's are
         looked for."""
-        start, guess = phase.state, first
-        kept = _identity(phase.seen, phase.held)
+        course, state = self._course(phase), phase.state
+        start = Start(
+            *state, phase.seen.act_dot, first.acceleration, first.normal, first.tangent, first.box
+        )
+
+        def path(h: float) -> Moved:
+            end = self._follow(course, start, h) if self.compiled else None
+            if end is None:
+                end = self._follow_by_stages(course, start, first, h)
+            return self._arrive(phase, phase.held, h, end)
+
+        return path
+
+    def _follow(self, course: Course, start: Start, h: float) -> State | None:
+        """The state after h, in compiled code; None where that finds no forces."""
+        end = State(np.empty_like(start.qpos), np.empty_like(start.qvel), np.empty_like(start.act))
+        done = self.survey.call(
+            self.data, follow, self.survey.session, self.data._address, self.probe._address,
+            course, start, self.limits, self.static, self.dynamic, h, *end,
+        )  # fmt: skip
+        if done == Outcome.DIVERGED:
+            raise validation.diverged(self.model, self.data, end.qvel)
+        return end if done == Outcome.DONE else None
+
+    def _follow_by_stages(self, course: Course, start: Start, first: Forces, h: float) -> State:
+        """The same by any law."""
+        guess, begin = first, State(*start[:3])
 
         def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
             nonlocal guess
-            state = State(self.moved(start, turn), qvel, act)
+            state = State(self.moved(begin, turn), qvel, act)
             self._check_speed(state)
             seen = self.look(state, ahead=False)
+            kept = (course.pair, course.point, course.axis)
             place = match(*kept, seen.pair, seen.point, seen.axis)
-            guess = self._accelerate(self._loads(phase, state, seen, place), guess)
-            acceleration = guess.acceleration
-            return unroll(turn, qvel, self._rotations), acceleration, seen.act_dot
+            guess = self._accelerate(self._loads(course, state, seen, place), guess)
+            rotated = unroll(turn, qvel, self.limits.rotations)
+            return rotated, guess.acceleration, seen.act_dot
 
-        def path(h: float) -> Moved:
-            v, act = start.qvel, start.act
-            nonlocal guess
-            guess = first  # whatever was tried before, the same time gives the same state
-            u1, a1, z1 = v, first.acceleration, phase.seen.act_dot
-            u2, a2, z2 = rate(0.5 * h * u1, v + 0.5 * h * a1, act + 0.5 * h * z1)
-            u3, a3, z3 = rate(0.5 * h * u2, v + 0.5 * h * a2, act + 0.5 * h * z2)
-            u4, a4, z4 = rate(h * u3, v + h * a3, act + h * z3)
-            part = h / 6.0
-            state = State(
-                self.moved(start, part * (u1 + 2.0 * (u2 + u3) + u4)),
-                v + part * (a1 + 2.0 * (a2 + a3) + a4),
-                self._clamped(act + part * (z1 + 2.0 * (z2 + z3) + z4)),
-            )
-            return self._arrive(phase, phase.held, h, state)
-
-        return path
+        v, act = begin.qvel, begin.act
+        u1, a1, z1 = v, first.acceleration, start.act_dot
+        u2, a2, z2 = rate(0.5 * h * u1, v + 0.5 * h * a1, act + 0.5 * h * z1)
+        u3, a3, z3 = rate(0.5 * h * u2, v + 0.5 * h * a2, act + 0.5 * h * z2)
+        u4, a4, z4 = rate(h * u3, v + h * a3, act + h * z3)
+        part = h / 6.0
+        return State(
+            self.moved(begin, part * (u1 + 2.0 * (u2 + u3) + u4)),
+            v + part * (a1 + 2.0 * (a2 + a3) + a4),
+            self._clamped(act + part * (z1 + 2.0 * (z2 + z3) + z4)),
+        )
 
     def symplectic_euler(self, phase: Phase) -> Path:
         """Symplectic Euler with the contacts that touch."""
@@ -369,13 +366,13 @@ class Motion:
 
     def _check_speed(self, state: State) -> None:
         """Raises StictionError where the motion diverges."""
-        if not np.abs(state.qvel).max(initial=0.0) <= mujoco.mjMAXVAL:
+        if not np.abs(state.qvel).max(initial=0.0) <= FASTEST:
             raise validation.diverged(self.model, self.data, state.qvel)
 
     def _clamped(self, act: Array) -> Array:
         """Activations within their ranges."""
-        for k, low, high in self._ranges:
-            act[k] = min(max(act[k], low), high)
+        _, clamped, low, high = self.limits
+        act[clamped] = np.clip(act[clamped], low, high)
         return act
 
 
@@ -384,10 +381,9 @@ def _identity(seen: Snapshot, contacts: Indices) -> tuple[Indices, Array, Array]
     return seen.pair[contacts], seen.point[contacts], seen.axis[contacts]
 
 
-def _activation_ranges(model: mujoco.MjModel) -> list[tuple[int, float, float]]:
+def _activation_ranges(model: mujoco.MjModel) -> tuple[Indices, Array, Array]:
     """(index in act, low, high) of activations that are limited."""
-    return [
-        (int(model.actuator_actadr[i] + model.actuator_actnum[i] - 1), *model.actuator_actrange[i])
-        for i in np.flatnonzero(model.actuator_actlimited)
-        if model.actuator_actadr[i] >= 0
-    ]
+    limited = model.actuator_actlimited.astype(np.bool_) & (model.actuator_actadr >= 0)
+    last = model.actuator_actadr + model.actuator_actnum - 1
+    low, high = model.actuator_actrange[limited].T.copy()
+    return last[limited].astype(np.int64), low, high
