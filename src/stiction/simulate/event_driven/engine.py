@@ -22,6 +22,8 @@ of the step is taken at the velocity level: all contacts within reach in one sol
 model, inelastic, each allowed to close but not beyond. It always has a solution. With restitution
 it ends before an impact that is fast enough to matter, and such impacts are resolved one by one.
 
+A step without events, in which contacts by Coulomb's law stick, is taken as a whole (`calm.py`).
+
 Overlap and errors of equality constraints that integration leaves are taken back when they exceed
 half of the tolerance, without adding velocity (`drift.py`).
 """
