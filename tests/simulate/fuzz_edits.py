@@ -1,4 +1,5 @@
-"""Random edits of a model's arrays, each taken by a simulator or refused by name.
+"""Random edits of a model's arrays, each taken by a simulator or refused by name: three of four in
+time steps, one by events.
 
     python tests/simulate/fuzz_edits.py SEED COUNT
 
@@ -117,10 +118,11 @@ def main(seed, count):
         try:
             if k % 2:
                 kept.refresh()
-            simulator = kept if k % 2 else stiction.Simulator(model)
+            stepper = stiction.TimeStepping() if k % 4 else stiction.EventDriven()
+            simulator = kept if k % 2 else stiction.Simulator(model, stepper=stepper)
             data = mujoco.MjData(model)
             data.ctrl[:] = rng.normal(size=model.nu)
-            simulator.step(data, 5)
+            simulator.step(data, 5 if k % 4 else 2)
         except stiction.StictionError:
             refused += 1
         finally:

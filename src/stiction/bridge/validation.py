@@ -130,6 +130,15 @@ def not_finite(model: mujoco.MjModel, data: mujoco.MjData) -> InvalidInput:
     return InvalidInput("data.mocap_quat", "is not finite; the step was not taken")
 
 
+def not_definite(model: mujoco.MjModel, dof: int) -> InvalidInput:
+    """The error that names the joint at which the inertia is not positive definite."""
+    return InvalidInput(
+        "mass",
+        f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "
+        "or an actuator whose force grows with speed; the step was not taken",
+    )
+
+
 def diverged(model: mujoco.MjModel, data: mujoco.MjData, speed: Array) -> StictionError:
     """The error that names the joint of the largest speed (nv,) that a step would leave, or the
     actuator whose activation would not be a number."""

@@ -118,3 +118,10 @@ def test_a_batch_records_what_rollout_returns():
     assert np.array_equal(out["sensordata"], sensors)
     assert (out["ncon"] == 4).all()
     assert np.array_equal(batch.qpos, states[:, -1, 1 : 1 + model.nq])
+
+
+def test_data_of_another_model_is_refused():
+    (model, _), (_, other) = load(PUSHED), load(BOX)
+    states = np.zeros((2, mujoco.mj_stateSize(model, PHYSICS)))
+    with pytest.raises(stiction.InvalidInput, match="data"):
+        stiction.rollout(model, other, states, nstep=2)

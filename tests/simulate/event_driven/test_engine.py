@@ -492,3 +492,17 @@ def test_the_simulator_takes_it_as_a_stepper():
     assert data.qpos[2] == pytest.approx(0.1, abs=1e-6)
     assert report.certificate.passed
     assert simulator.statistics.steps == 40
+
+
+@pytest.mark.parametrize("inertia", [0.0, -1.0])
+def test_an_inertia_that_is_not_positive_definite_is_refused_by_the_joint(inertia):
+    model = load(
+        free('type="box" size=".1 .1 .1"', "0 0 .1")
+        + '<body name="other" pos="1 0 .1"><freejoint name="loose"/><geom size=".1"/></body>'
+    )
+    simulator = stiction.Simulator(model, stepper=EventDriven())
+    data = mujoco.MjData(model)
+    model.dof_M0[-1] = inertia
+    with pytest.raises(stiction.InvalidInput, match="not positive definite at joint 'loose'"):
+        simulator.step(data)
+    assert data.time == 0.0

@@ -14,6 +14,7 @@ from mujoco import rollout as mujoco_rollout
 from numpy.typing import ArrayLike, NDArray
 
 from stiction.bridge.changes import Fields
+from stiction.bridge.validation import check_data
 from stiction.contact.models.model import ContactModel
 from stiction.simulate.batch.batch import Batch, SimulationError
 from stiction.simulate.settings import Options
@@ -70,6 +71,8 @@ class _Runner:
         self._check(data, nstep, chunk_size)
         initial_state = np.atleast_2d(initial_state)
         models = [model] if isinstance(model, mujoco.MjModel) else list(model)
+        for each in [data] if isinstance(data, mujoco.MjData) else data:
+            check_data(models[0], each)
         models = models[: len(initial_state)]
         batch = self._batch(models, len(initial_state))
         if not nstep:

@@ -435,7 +435,7 @@ class EventEngine:
             source,
             float(motion.data.time),
             lambda told: event_output.facts(told, event_output.describe(phase, forces, rest)),
-            self.summary,
+            (self.summary,),
         )
 
     def _finish_calm(self, data: mujoco.MjData, began: float) -> Report:
@@ -451,7 +451,7 @@ class EventEngine:
             self._own.source,
             float(data.time),
             lambda told: event_output.facts(told, calm.record),
-            self.summary,
+            (self.summary,),
         )
         self._last = weakref.ref(report)
         return report

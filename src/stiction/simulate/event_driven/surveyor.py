@@ -18,7 +18,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge import layout, library, margins
+from stiction.bridge import layout, library, margins, validation
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
 from stiction.bridge.guard import Guard, caught, leave
 from stiction.bridge.layout import offset
@@ -47,6 +47,7 @@ _NV, _NBODY = (offset("mjModel", name) for name in ("nv", "nbody"))
 _QVEL, _CVEL, _WARNING = (offset("mjData", name) for name in ("qvel", "cvel", "warning"))
 _COUNT, _WARNING_SIZE = offset("mjWarningStat", "number"), layout.size_of("mjWarningStat")
 _CONTACTS_FULL = _WARNING + int(mujoco.mjtWarning.mjWARN_CONTACTFULL) * _WARNING_SIZE + _COUNT
+_SINGULAR = _WARNING + int(mujoco.mjtWarning.mjWARN_INERTIA) * _WARNING_SIZE + _COUNT
 _ROWS_FULL = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _WARNING_SIZE + _COUNT
 
 
@@ -80,6 +81,8 @@ class Outcome(IntEnum):
     """Baraff's algorithm found no finite force."""
     NOT_CALM = 5
     """An event is to be looked for (`calm.py`)."""
+    SINGULAR = 6
+    """The inertia is not positive definite."""
 
 
 @leaf
@@ -150,13 +153,15 @@ def evaluate(session: int, d: int, ahead: bool) -> Any:
     """All of the state of the data at d, up to its smooth forces; ahead: whether to set margins for
     what can be reached from here within a step."""
     m = slot(session, Slot.MODEL)
-    full = _count_full(d)
+    full, singular = _count_full(d), integer(d + _SINGULAR)
     mj.fwd_kinematics(m, d)
     if ahead:
         widen(m, d)
     mj.make_mass(m, d)
     mj.factor_mass(m, d)
     call(slot(session, Slot.MEET), m, d, slot(session, Slot.GROUND), slot(session, Slot.OPTIONS))
+    if integer(d + _SINGULAR) != singular:
+        return np.int64(Outcome.SINGULAR)
     mj.transmission(m, d)
     load(m, d)
     return np.int64(Outcome.DONE if _count_full(d) == full else Outcome.FULL)
@@ -254,6 +259,9 @@ class Surveyor:
             raise StictionError(
                 f"MuJoCo gave up at t = {data.time:g} s ({said}); the step was not taken"
             )
+        if done == Outcome.SINGULAR:
+            dof = int(data.warning.lastinfo[mujoco.mjtWarning.mjWARN_INERTIA])
+            raise validation.not_definite(self.model, dof)
         if done == Outcome.FULL:
             raise StictionError(
                 f"MuJoCo's arena of {data.narena} bytes is full at t = {data.time:g} s, so that "

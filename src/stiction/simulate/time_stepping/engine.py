@@ -22,7 +22,6 @@ from stiction.bridge import validation
 from stiction.bridge.guard import Guard
 from stiction.bridge.gyroscopic import standalone
 from stiction.bridge.library import CALLBACKS
-from stiction.bridge.names import joint_of_dof
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import DEEP
 from stiction.contact.certificate.certificate import Certificate
@@ -30,7 +29,7 @@ from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
-from stiction.errors import InvalidInput, StictionError
+from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
@@ -278,12 +277,7 @@ class TimeEngine:
                 "contacts would be missing; give the model more: <size memory='...'/>. The step "
                 "was not taken"
             )
-        dof = int(self.work.step.counts[Count.DOF])
-        return InvalidInput(
-            "mass",
-            f"is not positive definite at {joint_of_dof(model, dof)}: look for a massless body "
-            "or an actuator whose force grows with speed; the step was not taken",
-        )
+        return validation.not_definite(model, int(self.work.step.counts[Count.DOF]))
 
     def _keep_last(self) -> None:
         """Lets the last report take what it needs, if somebody still has it."""
