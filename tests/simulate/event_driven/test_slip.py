@@ -9,6 +9,7 @@ from stiction.contact import Coulomb, Frictionless
 from stiction.simulate.event_driven.impact import solve_impact
 from stiction.simulate.event_driven.phases import State
 from stiction.simulate.event_driven.slip_directions import turning_rates
+from stiction.simulate.event_driven.sustained import NO_FORCES, Loads, drive_loads, dry_arrays
 
 GRAVITY = 9.81
 FLOOR = '<geom type="plane" size="5 5 .1" friction="{mu}"/>'
@@ -126,3 +127,19 @@ def test_slow_bounces_end_though_fast_impacts_happen_at_the_same_time():
             highest = max(highest, data.qpos[9] - 0.1)
     assert highest == pytest.approx(0.64 * 0.5, rel=1e-3)
     assert data.qpos[2] == pytest.approx(0.1, abs=2e-7)
+
+
+def test_a_mass_that_rounding_has_made_singular_has_no_forces():
+    ones = np.ones((2, 2))
+    loads = Loads(
+        ones, np.zeros(2), np.array([0.0, -1.0]), np.array([[0.0, 1.0]]), np.zeros(1),
+        np.zeros((1, 2, 2)), np.zeros((1, 2)), np.full(1, 0.5), np.zeros(1, np.bool_),
+        np.zeros((1, 2)), np.zeros((0, 2)), np.zeros(0), np.zeros((0, 2)), np.zeros(0),
+        np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
+    )  # fmt: skip
+    *_, found, _ = drive_loads(loads, dry_arrays(loads, np.zeros(0), np.zeros(0)), NO_FORCES)
+    assert not found
+    assert not turning_rates(
+        ones, loads.normal, loads.tangent, loads.velocity, loads.friction, np.ones(1),
+        np.ones(1, np.bool_),
+    ).any()  # fmt: skip

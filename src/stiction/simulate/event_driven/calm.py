@@ -30,7 +30,7 @@ from stiction.bridge.margins import AHEAD, SHARE
 from stiction.contact.certificate.accelerations import Slip
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Entry, Law, Table
-from stiction.contact.certificate.modes import choose_mode
+from stiction.contact.problem.modes import choose_mode
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.packing import pack, packed, unpacker
@@ -383,7 +383,8 @@ def _project(
     if most <= 1e-3 * rest:
         return False
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    linear.factorize(mass, upper, last, 0.0)
+    if linear.factorize(mass, upper, last, 0.0) >= 0:
+        return False
     white, basis, kept = rows[:n].copy(), np.empty((nv, nv)), np.empty(n, np.bool_)
     for i in range(n):
         linear.divide(upper, last, white[i])

@@ -100,7 +100,8 @@ def turning_rates(
     if not (sliding.any() and force.any()):
         return rates
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    linear.factorize(mass, upper, last, 0.0)
+    if linear.factorize(mass, upper, last, 0.0) >= 0:
+        return rates
     normals, rows = normal.copy(), tangent.copy().reshape(2 * nh, nv)
     whitening.whiten_rows(upper, last, normals, velocity)
     slip = whitening.whiten_rows(upper, last, rows, velocity)

@@ -24,7 +24,7 @@ what the rows can agree on.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,12 +193,14 @@ def _pivot(law: SustainedLaw, loads: Loads, arrays: Arrays) -> Forces | None:
 
 @kernel
 def whiten(arrays: Arrays, drift: Array) -> tuple[Whitened, Array, Indices, Array]:
-    """(problem with unit mass, factor of the mass (nv, nv), its envelope (nv,), M^-1 f (nv,));
+    """(problem with unit mass, factor of the mass (nv, nv), its envelope (nv,), M^-1 f (nv,), not
+    numbers where the mass has no factor);
     drift (nh, 2) is added to the free accelerations along tangents."""
     nv = arrays.normal.shape[1]
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    linear.factorize(arrays.mass, upper, last, 0.0)
     free = arrays.force.copy()
+    if linear.factorize(arrays.mass, upper, last, 0.0) >= 0:  # rounding has eaten the pivot
+        upper[:], last[:], free[:] = np.eye(nv), np.arange(nv), np.nan
     linear.solve(upper, last, free)
     white = whitening.whiten(arrays, upper, last, free)
     for i in range(drift.shape[0]):
@@ -228,11 +230,15 @@ def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> 
 def drive(
     arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array,
     guess: tuple[Array, Array, Array],
-) -> tuple[Array, Array, Array, Array, Array, int, int]:  # fmt: skip
+) -> tuple[Array, Array, Array, Array, Array, Any, int]:  # fmt: skip
     """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
     call, since passing arrays to and from Python costs more than the solve. guess: normal, tangent
     and box forces to start from, or empty ones."""
-    white, upper, last, _ = whiten(arrays, drift)
+    white, upper, last, free = whiten(arrays, drift)
+    if not np.isfinite(free).all():
+        nh, ne, nb = arrays.normal.shape[0], arrays.joint.shape[0], arrays.box.shape[0]
+        none = (np.zeros(nh), np.zeros((nh, 2)), np.zeros(ne), np.zeros(nb))
+        return free, none[0], none[1], none[2], none[3], np.int64(Code.SINGULAR), 0
     cones, joints = build_cones(white, arrays)
     fixed, along = fix_units(cones, sliding, direction, turning)
     theta, phi = np.empty(0), np.empty((0, 2))
@@ -267,10 +273,11 @@ def drive_loads(
     if arrays.normal.shape[0] + arrays.joint.shape[0] + arrays.box.shape[0] == 0:
         nv = arrays.mass.shape[0]
         upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-        linear.factorize(arrays.mass, upper, last, 0.0)
         free = arrays.force.copy()
-        linear.solve(upper, last, free)
-        found = bool(np.isfinite(free).all())
+        found = linear.factorize(arrays.mass, upper, last, 0.0) < 0
+        if found:
+            linear.solve(upper, last, free)
+            found = bool(np.isfinite(free).all())
         return free, np.empty(0), np.empty((0, 2)), np.empty(0), np.empty(0), found, 0
     acceleration, normal, tangent, joint, box, code, steps = drive(
         arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, start
