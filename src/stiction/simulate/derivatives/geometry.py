@@ -6,8 +6,9 @@ along each, the pair alone is collided again, and central differences are taken:
 sphere or a capsule on a plane takes some ten nanoseconds, and all types of geoms have one. Where
 the first geom moves, it is as if both did, and the second one back.
 
-Two boxes face on face are an exception: MuJoCo takes the normal of one face or of the other, and
-where that is the same the one that stands straight. Each box is turned by itself.
+A sphere that turns is the same sphere: it is moved only. Two boxes face on face are an exception:
+MuJoCo takes the normal of one face or of the other, and where that is the same the one that stands
+straight. Each box is turned by itself.
 """
 
 from __future__ import annotations
@@ -156,16 +157,16 @@ def _refer_to_point(begin, end, which, centre, place, g: Geometry):
 def _move_one(
     table, m, d, ground, which, axes, begin, end, key, place, reach, far, size, g: Geometry
 ):
-    """Changes with one geom of a pair, its first or its second, along the first of its axes, turns
-    before moves: it turns about its own centre, so that two alike, face on face, stay in
-    balance."""
+    """Changes with one geom of a pair, its first or its second, along the axes from axes[0] to
+    axes[1], turns before moves: it turns about its own centre, so that two alike, face on face,
+    stay in balance."""
     geom, kept = key[begin, which], g.place
     centre = kept[:3]
     for c in range(3):
         kept[c] = numbers(pointer(d + _XPOS) + 24 * geom, 3)[c]
     for c in range(9):
         kept[3 + c] = numbers(pointer(d + _XMAT) + 72 * geom, 9)[c]
-    for axis in range(axes):
+    for axis in range(axes[0], axes[1]):
         eps = far if axis < 3 else far * size
         for side in range(2):
             _move_geom(d, geom, kept, centre, axis, eps - 2.0 * side * eps)
@@ -176,10 +177,10 @@ def _move_one(
 
 
 @lean
-def _move_back(begin, end, place, g: Geometry):
-    """Changes with the first geom, from those with the second."""
+def _move_back(begin, end, which, place, g: Geometry):
+    """Changes with the first geom of a pair (which: 0) or the second, from those with the other."""
     for i in range(begin, end):
-        ours, theirs, frame = g.change[i, 0], g.change[i, 1], g.frame[i]
+        ours, theirs, frame = g.change[i, which], g.change[i, 1 - which], g.frame[i]
         for c in range(CHANGES):
             for axis in range(6):
                 ours[c, axis] = -theirs[c, axis]
@@ -192,6 +193,15 @@ def _move_back(begin, end, place, g: Geometry):
             for r in range(2):
                 ours[NORMAL + 3 * r + a, axis] -= frame[r, b]
                 ours[NORMAL + 3 * r + b, axis] += frame[r, a]
+
+
+@lean
+def _stop_turns(begin, end, which, g: Geometry):
+    """No changes as a geom turns about its own centre."""
+    for i in range(begin, end):
+        for c in range(CHANGES):
+            for axis in range(3):
+                g.change[i, which, c, axis] = 0.0
 
 
 @lean
@@ -239,9 +249,14 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
             return False
         first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
         far = NEAR if _is_exact(first, second) else FAR
-        _move_one(table, m, d, ground, 1, 6, begin, end, key, place, reach, far, size, g)
-        _move_back(begin, end, place, g)
+        moved, axes = 1, (0, 6)
+        if first == SPHERE or second == SPHERE:  # whose turns change nothing
+            moved, axes = (1 if second == SPHERE else 0), (3, 6)
+            _stop_turns(begin, end, moved, g)
+        _move_one(table, m, d, ground, moved, axes, begin, end, key, place, reach, far, size, g)
+        _move_back(begin, end, 1 - moved, place, g)
         if first == BOX and second == BOX:
-            _move_one(table, m, d, ground, 0, 3, begin, end, key, place, reach, far, size, g)
+            axes = (0, 3)
+            _move_one(table, m, d, ground, 0, axes, begin, end, key, place, reach, far, size, g)
         begin = end
     return True
