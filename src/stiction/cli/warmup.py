@@ -63,14 +63,18 @@ def _steps() -> None:
 
 
 def _derivatives() -> None:
-    from stiction.simulate import Simulator
+    import numpy as np
+
+    from stiction.simulate import Batch, Simulator
 
     for ground in (PLANE, HILL):
         model, data = _load(ground)
         simulator = Simulator(model)
         simulator.step(data, 20)
-        found = simulator.derivatives(data).smoothed(1e-3)
-        assert found.A.size  # in both ways
+        found = simulator.derivatives(data)
+        assert found.smoothed(1e-3).A.size
+        assert found.parameters("geom_friction")  # by differences
+        Batch(model, 1).vjp(np.zeros((1, len(found.A))))
 
 
 def _models() -> None:
