@@ -2,19 +2,29 @@
 
 Loops over six are too short for the compiler to turn into vector instructions by itself. These
 take arrays of numbers in C's order, of any dimensions, and where in them to begin.
+
+Products are added in one instruction, rounded once, where the processor has it. Elsewhere that
+would be a call for every number, and products and sums are rounded one after the other.
 """
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _intrinsic: Any = intrinsic  # kernels call without the first argument
 
 SIX = ir.VectorType(ir.DoubleType(), 6)
+
+FUSED = platform.machine() in ("arm64", "aarch64") or binding.get_host_cpu_features().get(
+    "fma", False
+)
+"""Whether the processor multiplies and adds in one instruction."""
 
 
 def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
@@ -34,13 +44,22 @@ def _repeated(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(single, ir.Constant(SIX, ir.Undefined), places)
 
 
-def _sum_of_three(context: Any, builder: Any, kind: Any, array: Any, terms: Any) -> Any:
-    """x A[a:a+6] + y A[b:b+6] + z A[c:c+6]."""
-    total = None
+def _add(builder: Any, total: Any, factor: Any, row: Any) -> Any:
+    """total + factor row, or without the total if that is None."""
+    if total is None:
+        return builder.fmul(factor, row)
+    if FUSED:
+        kind = ir.FunctionType(SIX, [SIX] * 3)
+        fused = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v6f64")
+        return builder.call(fused, (factor, row, total))
+    return builder.fadd(total, builder.fmul(factor, row))
+
+
+def _add_three(context: Any, builder: Any, kind: Any, array: Any, terms: Any, total: Any) -> Any:
+    """total + x A[a:a+6] + y A[b:b+6] + z A[c:c+6]."""
     for factor, at in terms:
         row = _load(context, builder, kind, array, at)
-        product = builder.fmul(_repeated(builder, factor), row)
-        total = product if total is None else builder.fadd(total, product)
+        total = _add(builder, total, _repeated(builder, factor), row)
     return total
 
 
@@ -54,9 +73,10 @@ def add_three(
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, o, array, x, a, y, b, z, c = args
-        total = _sum_of_three(context, builder, sig.args[2], array, ((x, a), (y, b), (z, c)))
         pointer = _pointer(context, builder, sig.args[0], to, o)
-        builder.store(builder.fadd(builder.load(pointer, align=8), total), pointer, align=8)
+        terms, before = ((x, a), (y, b), (z, c)), builder.load(pointer, align=8)
+        total = _add_three(context, builder, sig.args[2], array, terms, before)
+        builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 
     return signature, generate
@@ -72,9 +92,9 @@ def put_three(
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, o, array, x, a, y, b, z, c = args
-        total = _sum_of_three(context, builder, sig.args[2], array, ((x, a), (y, b), (z, c)))
-        pointer = _pointer(context, builder, sig.args[0], to, o)
-        builder.store(total, pointer, align=8)
+        terms = ((x, a), (y, b), (z, c))
+        total = _add_three(context, builder, sig.args[2], array, terms, None)
+        builder.store(total, _pointer(context, builder, sig.args[0], to, o), align=8)
         return context.get_dummy_value()
 
     return signature, generate
@@ -89,11 +109,38 @@ def take_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any) -> Any
         to, o, x, array, a = args
         row = _load(context, builder, sig.args[3], array, a)
         pointer = _pointer(context, builder, sig.args[0], to, o)
-        scaled = builder.fmul(_repeated(builder, x), row)
-        builder.store(builder.fsub(builder.load(pointer, align=8), scaled), pointer, align=8)
+        factor = _repeated(builder, builder.fneg(x))
+        total = _add(builder, builder.load(pointer, align=8), factor, row)
+        builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 
     return types.void(out, index, number, A, index), generate
+
+
+@_intrinsic
+def take_product(typingctx: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
+    """C -= A B, of blocks of six rows and columns."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, c, first, a, second, b = args
+        entries = context.make_array(sig.args[2])(context, builder, first).data
+
+        def after(at: Any, k: int) -> Any:
+            return builder.add(at, at.type(k))
+
+        rows = [_load(context, builder, sig.args[4], second, after(b, 6 * k)) for k in range(6)]
+        for i in range(6):
+            pointer = _pointer(context, builder, sig.args[0], to, after(c, 6 * i))
+            total = builder.load(pointer, align=8)
+            for k in range(6):
+                entry = builder.load(builder.gep(entries, [after(a, 6 * i + k)]))
+                factor = _repeated(builder, builder.fneg(entry))
+                total = _add(builder, total, factor, rows[k])
+            builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(C, index, A, index, B, index), generate
 
 
 @_intrinsic

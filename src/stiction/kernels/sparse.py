@@ -186,20 +186,11 @@ def find_block(s: BlockMatrix, p, q):
     return low
 
 
-@lean_leaf
-def _take_six(C, c, A, a, B, b):
-    """C -= A B, blocks of six rows and columns."""
-    for i in range(6):
-        to, o = c + 6 * i, a + 6 * i
-        six.add_three(C, to, B, -A[o], b, -A[o + 1], b + 6, -A[o + 2], b + 12)
-        six.add_three(C, to, B, -A[o + 3], b + 18, -A[o + 4], b + 24, -A[o + 5], b + 30)
-
-
 @lean
 def take_product(C, c, A, a, B, b, n, k, m):
     """C (n, m) -= A (n, k) B (k, m), each from its own first entry on."""
     if n == BODY and k == BODY and m == BODY:
-        _take_six(C, c, A, a, B, b)
+        six.take_product(C, c, A, a, B, b)
         return
     for i in range(n):
         for j in range(k):
