@@ -33,7 +33,7 @@ from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, CONTENT, FINISH_EPS, KICK
 from stiction.contact.solvers.islands import MENDABLE, resume_attempts, solve_blocks
-from stiction.contact.solvers.posed import pose
+from stiction.contact.solvers.posed import connect_all, pose
 from stiction.contact.solvers.proximal import LEAST_EPS, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
     ENDLESS,
@@ -59,6 +59,12 @@ FINISH, LINGER = 8, 2
 
 Judge = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
+
+
+def compile_patches() -> None:
+    """Makes what only mending needs ready, which no step has compiled before."""
+    for stage in (connect_all, spread_residual, resume_attempts):
+        stage.prepare()
 
 
 def persist(work: SolverWorkspace, k: int, first: int, passes: Judge) -> None:
@@ -137,7 +143,7 @@ class Island:
     def find_nodes(self, residual: Array, rings: int) -> Mask:
         """(nodes,) those of the patch around the blocks with the largest residuals (members,)."""
         wrong = np.argsort(-residual, kind="stable")[:MOST]
-        wrong = wrong[residual[wrong] > SHARE * residual.max()]
+        wrong = wrong[residual[wrong] >= SHARE * residual.max()]
         blocks = np.zeros(len(self.members))
         blocks[wrong] = 1.0
         for _ in range(rings):

@@ -24,7 +24,7 @@ PAIRS = 4
 
 
 @stage("int64(intp, int64)", eager=False, counted=True)
-def _connect(address, count):
+def connect_all(address, count):
     """Connects the blocks of a workspace and finds v_free and the rows' inverse inertias, both of
     the mass alone; 0 if there was too little room."""
     b, g, s, request = unpack_problem(address)
@@ -55,7 +55,7 @@ def pose(start: Indices, given: Blocks) -> SolverWorkspace:
         work = SolverWorkspace(start, len(given.mass), room)
         for to, array in zip(work.blocks, given, strict=True):
             to[: len(array)] = array
-        if _connect(work.packed.ctypes.data, count):
+        if connect_all(work.packed.ctypes.data, count):
             break
         room = room.needed((room.blocks, room.entries), work.graph)
     if (given.head[:, Head.KIND] == Kind.SOFT).any():

@@ -1,0 +1,96 @@
+"""Islands that are right but for a few contacts, mended there."""
+
+import numpy as np
+import pytest
+from clutter import FILES, read_clutter
+
+from stiction.contact.solvers.interior_point.iteration import SOLVED
+from stiction.contact.solvers.interior_point.solve import fill
+from stiction.contact.solvers.islands import solve_blocks
+from stiction.contact.solvers.patches import Island, mend_island
+from stiction.contact.solvers.proximal import spread_residual
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+
+HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))]
+
+
+def solved_heap(path):
+    """A workspace with the heap's answer, and its largest island."""
+    problem, _ = read_clutter(path)
+    work, rows = fill(problem)
+    setting = work.request.setting
+    setting[Setting.ATTEMPTS], setting[Setting.DEADLINE] = 10, ENDLESS
+    solve_blocks(work.packed.ctypes.data, len(rows))
+    sizes = np.diff(work.graph.members[: int(work.graph.size[0]) + 1])
+    k = int(sizes.argmax())
+    assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED
+    return work, k
+
+
+def momentum_left(work, island):
+    """What impulses and velocity leave of the momentum balance, the largest entry by energy."""
+    b, f, v = work.blocks, work.newton.f, work.newton.v
+    left = b.push.copy()
+    for i in island.members:
+        _, rows, width, column, value, _ = b.head[i]
+        values = b.value[value : value + rows * width].reshape(rows, width)
+        left[b.column[column : column + width]] += values.T @ f[i, :rows]
+    change = v - b.velocity
+    diagonal = np.array([b.mass[row + j] for j, row in enumerate(b.row)])
+    for j, (row, first) in enumerate(zip(b.row, b.first, strict=True)):
+        left[j] -= b.mass[row + first : row + j + 1] @ change[first : j + 1]
+        left[first:j] -= b.mass[row + first : row + j] * change[j]
+    return np.abs(left[island.dofs] / np.sqrt(diagonal[island.dofs])).max()
+
+
+def spoil(work, k):
+    """Changes the friction of the contact with the largest load by a hundredth of the island's
+    load, and the velocity of its bodies with it, so that the momentum balance holds. The island,
+    and its load."""
+    island, load = Island(work, k), work.request.outcome[k, Outcome.LOAD]
+    f, b = work.newton.f, work.blocks
+    loaded = island.members[f[island.members, 0].argmax()]
+    f[loaded, 1] -= np.copysign(0.01 * load / np.sqrt(work.newton.weight[loaded, 1]), f[loaded, 1])
+    push = b.push.copy()
+    for i in island.members:
+        _, rows, width, column, value, _ = b.head[i]
+        values = b.value[value : value + rows * width].reshape(rows, width)
+        push[b.column[column : column + width]] += values.T @ f[i, :rows]
+    mass = np.zeros((len(b.row), len(b.row)))
+    for j, (row, first) in enumerate(zip(b.row, b.first, strict=True)):
+        mass[j, first : j + 1] = mass[first : j + 1, j] = b.mass[row + first : row + j + 1]
+    work.newton.v[island.dofs] = (b.velocity + np.linalg.solve(mass, push))[island.dofs]
+    address = work.packed.ctypes.data
+    spread_residual(address, k, load)
+    work.request.outcome[k, Outcome.RESIDUAL] = work.system.pull[island.members, 0].max()
+    return island, load
+
+
+@pytest.mark.parametrize("path", HEAPS, ids=lambda path: path.stem)
+def test_a_heap_that_is_wrong_in_one_place_is_mended_there(path):
+    work, k = solved_heap(path)
+    island, load = spoil(work, k)
+    assert work.request.outcome[k, Outcome.RESIDUAL] > 1e-4
+    assert mend_island(work, k, lambda residual: residual <= SOLVED)
+    spread_residual(work.packed.ctypes.data, k, load)
+    assert work.system.pull[island.members, 0].max() <= SOLVED
+    assert momentum_left(work, island) <= 1e-8 * load
+
+
+def test_a_patch_has_the_neighbours_of_what_is_wrong_and_no_others():
+    work, k = solved_heap(HEAPS[0])
+    island = Island(work, k)
+    residual = np.zeros(len(island.members))
+    residual[3] = 1.0
+    touches = island.touches.toarray() > 0
+    one = touches[touches[:, touches[3]].any(axis=1)].any(axis=0)
+    assert island.find_nodes(residual, 0).tolist() == touches[3].tolist()
+    assert island.find_nodes(residual, 1).tolist() == one.tolist()
+
+
+def test_what_is_wrong_everywhere_is_not_mended():
+    work, k = solved_heap(HEAPS[0])
+    before = work.newton.f.copy()
+    work.request.outcome[k, Outcome.RESIDUAL] = 1.0
+    assert not mend_island(work, k, lambda residual: residual <= SOLVED)
+    assert (work.newton.f == before).all()
