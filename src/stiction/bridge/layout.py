@@ -16,15 +16,14 @@ from functools import cache
 from typing import Any
 
 import mujoco
-import numpy as np
 from mujoco.introspect import ast_nodes, structs
-from numba.np.numpy_support import carray
+from numba import types
 
 from stiction.errors import StictionError
-from stiction.kernels.compile import leaf
-from stiction.kernels.packing import as_pointer, integer, number, pointer
+from stiction.kernels.packing import integer, number, pointer
+from stiction.kernels.plain_array import plain_at, plain_table
 
-__all__ = ["as_pointer", "check_layout", "flags", "integer", "integers", "number", "numbers"]
+__all__ = ["check_layout", "flags", "integer", "integers", "number", "numbers"]
 __all__ += ["offset", "pointer", "size_of", "structure", "table", "words"]
 
 _SCALARS: dict[str, Any] = {
@@ -107,31 +106,17 @@ def check_layout(model: mujoco.MjModel, data: mujoco.MjData) -> None:
         raise StictionError(f"mjModel.opt of MuJoCo {mujoco.__version__} has another layout")
 
 
-@leaf
-def numbers(address, n):
-    """(n,) the doubles at that address."""
-    return carray(as_pointer(address), (n,), np.float64)
+numbers = plain_at(types.float64)
+"""(n,) the doubles at an address: numbers(address, n)."""
 
+table = plain_table(types.float64)
+"""(rows, columns) the doubles at an address: table(address, rows, columns)."""
 
-@leaf
-def table(address, rows, columns):
-    """(rows, columns) the doubles at that address."""
-    return carray(as_pointer(address), (rows, columns), np.float64)
+integers = plain_at(types.int32)
+"""(n,) the C ints at an address."""
 
+flags = plain_at(types.uint8)
+"""(n,) the bytes at an address."""
 
-@leaf
-def integers(address, n):
-    """(n,) the C ints at that address."""
-    return carray(as_pointer(address), (n,), np.int32)
-
-
-@leaf
-def flags(address, n):
-    """(n,) the bytes at that address."""
-    return carray(as_pointer(address), (n,), np.uint8)
-
-
-@leaf
-def words(address, n):
-    """(n,) the 64-bit integers at that address."""
-    return carray(as_pointer(address), (n,), np.int64)
+words = plain_at(types.int64)
+"""(n,) the 64-bit integers at an address."""

@@ -122,6 +122,12 @@ def _complementarity() -> None:
         lcp.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-5.0, -6.0]), method=method)
 
 
+def _rest() -> None:
+    from stiction.kernels.stage import prepare_late
+
+    prepare_late()
+
+
 JOBS: dict[str, Callable[[], None]] = {
     "steps": _steps,
     "contact models": _models,
@@ -129,5 +135,6 @@ JOBS: dict[str, Callable[[], None]] = {
     "complementarity": _complementarity,
     "derivatives": _derivatives,
     "events": _events,
+    "what is seldom needed": _rest,
 }
 """What is run, a little of each: a kernel compiles when it is first called."""

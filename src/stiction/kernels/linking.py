@@ -17,7 +17,10 @@ are its own (numba/core/codegen.py, numba/core/typed_passes.py): `compile.py` ch
 
 from __future__ import annotations
 
+import gc
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.binding import Linkage
@@ -25,13 +28,28 @@ from numba.core import funcdesc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import InlineOverloads, NativeLowering
+from numba.core.untyped_passes import (
+    FindLiterallyCalls,
+    InlineClosureLikes,
+    InlineInlinables,
+    LiteralPropagationSubPipelinePass,
+    LiteralUnroll,
+    MakeFunctionToJitFunction,
+    RewriteDynamicRaises,
+    WithLifting,
+)
 
+from stiction.kernels.lowering import KernelLower, OperatorMemory
 from stiction.kernels.notice import clear, count_one
 
 
 class CalleeLibrary(JITCodeLibrary):
     """Intermediate code of one function; of its callees the declarations only."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Nothing is optimized here either."""
+        ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
         """Nothing is linked here: the entry does it."""
@@ -107,7 +125,7 @@ class CalleeLowering(NativeLowering):
             abi_tags=[flags.get_mangle_string()],
         )  # fmt: skip
         with context.push_code_library(library):
-            lower = self.lowering_class(
+            lower = KernelLower(
                 context, library, description, state.func_ir, metadata=state.metadata
             )
             lower.lower()
@@ -125,6 +143,11 @@ class EntryLowering(NativeLowering):
     """To machine code, with everything that is called."""
 
     _name = "stiction_entry_lowering"
+
+    @property
+    def lowering_class(self) -> type[KernelLower]:
+        """Numba asks for it."""
+        return KernelLower
 
     def run_pass(self, state: Any) -> bool:
         """As Numba's own, into a library that links callees of callees."""
@@ -147,28 +170,60 @@ def _name_apart(state: Any) -> None:
     identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
 
 
-def _pipelines(state: Any, lowering: type[NativeLowering]) -> list[Any]:
-    """Numba's pipeline with another way of lowering."""
-    manager = DefaultPassBuilder.define_nopython_pipeline(state)
-    manager.passes = [
-        (lowering, text) if each is NativeLowering else (each, text)
-        for each, text in manager.passes
-    ]
-    manager.finalize()
-    return [manager]
+_UNUSED = {
+    FindLiterallyCalls, InlineClosureLikes, InlineInlinables, InlineOverloads,
+    LiteralPropagationSubPipelinePass, LiteralUnroll, MakeFunctionToJitFunction,
+    RewriteDynamicRaises, WithLifting,
+}  # fmt: skip
+"""Passes for what no kernel has: closures, comprehensions, `with`, `literally`, exceptions."""
 
 
-class CalleeCompiler(CompilerBase):
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Python's search for unreachable objects goes through all that the compiler has built, again
+    and again: a fifth of the time that it took."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class _KernelCompiler(CompilerBase):
+    """Numba's pipeline with another way of lowering, and without what kernels do not need."""
+
+    lowering: type[NativeLowering]
+
+    def __init__(self, typingctx: Any, *rest: Any) -> None:
+        super().__init__(typingctx, *rest)
+        self.state.typingctx = OperatorMemory(typingctx)
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba asks for it."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.passes = [
+            (self.lowering, text) if each is NativeLowering else (each, text)
+            for each, text in manager.passes
+            if each not in _UNUSED
+        ]
+        manager.finalize()
+        return [manager]
+
+    def _compile_core(self) -> Any:
+        with _without_collection():
+            return super()._compile_core()
+
+
+class CalleeCompiler(_KernelCompiler):
     """For functions as other functions call them."""
 
-    def define_pipelines(self) -> list[Any]:
-        """Numba asks for it."""
-        return _pipelines(self.state, CalleeLowering)
+    lowering = CalleeLowering
 
 
-class EntryCompiler(CompilerBase):
+class EntryCompiler(_KernelCompiler):
     """For functions as Python or C calls them."""
 
-    def define_pipelines(self) -> list[Any]:
-        """Numba asks for it."""
-        return _pipelines(self.state, EntryLowering)
+    lowering = EntryLowering

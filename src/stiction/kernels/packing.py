@@ -21,26 +21,15 @@ from numba.core.datamodel import models
 from numba.core.pythonapi import NativeValue, unbox
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, register_model, typeof_impl
-from numba.np.arrayobj import populate_array
 from numpy.typing import NDArray
 
-from stiction.kernels.plain_array import PlainArray
+from stiction.kernels.plain_array import PlainArray, make_plain
 
 Addresses = NDArray[np.int64]
 C = TypeVar("C", bound=type)
 
 SLOT = 8
 """Bytes of an entry of a packed list."""
-
-
-@intrinsic
-def as_pointer(typingctx: Any, address: Any) -> Any:
-    """The address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
 
 
 def _loader(name: str, result: Any, code: Any) -> Any:
@@ -148,21 +137,8 @@ def _read_field(context: Any, builder: Any, typ: Any, value: Any, attr: str) -> 
         entry.set_metadata("invariant.load", builder.module.add_metadata([]))
         return entry
 
-    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    shape = [load(1 + k) for k in range(kind.ndim)]
-    strides = [ir.Constant(word, itemsize)]
-    for size in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], size))
-    array = context.make_array(kind)(context, builder)
-    populate_array(
-        array,
-        data=builder.inttoptr(load(0), array.data.type),
-        shape=cgutils.pack_array(builder, shape, ty=word),
-        strides=cgutils.pack_array(builder, strides, ty=word),
-        itemsize=itemsize,
-        meminfo=None,
-    )
-    return array._getvalue()
+    data = builder.inttoptr(load(0), context.get_data_type(kind.dtype).as_pointer())
+    return make_plain(context, builder, kind, data, [load(1 + k) for k in range(kind.ndim)])
 
 
 def _held(value: Any) -> tuple[int, Addresses]:

@@ -7,12 +7,17 @@ library, and the address is put in when they are loaded: `prepare` must have run
 A call costs some nanoseconds more; arguments are numbers only (arrays go by `packing`), and like
 a `lean` kernel it allocates nothing unless it is `counted`.
 
-A stage that only some programs need is not `eager`: it is compiled when its `address` is asked for,
-and kernels call it by that, with `call`.
+A stage that only some programs need is not `eager`: it is compiled when it is first called, or when
+its `address` is asked for. Kernels call it as any other (`_late`), or by its address, with `call`.
 """
 
 from __future__ import annotations
 
+import _thread
+import ctypes
+import os
+import threading
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +25,16 @@ import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import types
-from numba.core import sigutils
+from numba.core import cgutils, sigutils
 from numba.extending import intrinsic
 
 from stiction.kernels.compile import OPTIONS, entry
 
+AGAIN = 0.01
+"""Time after which a Ctrl-C that had to wait is said again, out of compiled code by then [s]."""
+
 _stages: list[Stage] = []
+_late_stages: list[Stage] = []
 
 
 class Stage:
@@ -40,10 +49,17 @@ class Stage:
         self._function: Any = entry(function, options)
         self._arguments, result = sigutils.normalize_signature(signature)
         self._symbol = f"{function.__module__}.{function.__name__}".replace(".", "_")
-        self.external: Any = types.ExternalFunction(self._symbol, result(*self._arguments))
         self._address = 0
         if eager:
             _stages.append(self)
+            self.external: Any = types.ExternalFunction(self._symbol, result(*self._arguments))
+        else:
+            _late_stages.append(self)
+            self._finder = ctypes.CFUNCTYPE(ctypes.c_int64)(self._find)
+            finder = f"{self._symbol}_address"
+            address = ctypes.cast(self._finder, ctypes.c_void_p).value
+            llvmlite.binding.add_symbol(finder, address)
+            self.external = _late(finder, self._arguments, result)
 
     def __call__(self, *arguments: Any) -> Any:
         """From Python."""
@@ -57,6 +73,23 @@ class Stage:
         self.prepare()
         return self._address
 
+    def _find(self) -> int:
+        """`address` for compiled code, into which no exception may go: what cannot be compiled
+        ends the process, and Ctrl-C waits until it is."""
+        interrupted = False
+        while True:
+            try:
+                address = self.address
+                break
+            except KeyboardInterrupt:
+                interrupted = True
+            except BaseException:
+                traceback.print_exc()
+                os.abort()
+        if interrupted:
+            threading.Timer(AGAIN, _thread.interrupt_main).start()
+        return address
+
     def prepare(self) -> None:
         """Compiles it, or loads it, and makes its address known."""
         if self._address:
@@ -66,6 +99,41 @@ class Stage:
         address = found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name)
         llvmlite.binding.add_symbol(self._symbol, address)
         self._address = int(address)
+
+
+def _late(finder: str, arguments: Any, result: Any) -> Any:
+    """An intrinsic that calls a stage, whose address the C function of that name finds out the
+    first time."""
+
+    def typing(typingctx: Any, *given: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            word, module = ir.IntType(64), builder.module
+            cell = ir.GlobalVariable(module, word, module.get_unique_name(f".{finder}"))
+            cell.linkage, cell.initializer = "internal", word(0)
+            known = builder.load(cell)
+            before = builder.basic_block
+            with builder.if_then(builder.icmp_unsigned("==", known, word(0)), likely=False):
+                kind = ir.FunctionType(word, [])
+                find = cgutils.get_or_insert_function(module, kind, finder)
+                found = builder.call(find, [])
+                builder.store(found, cell)
+                asked = builder.basic_block
+            address = builder.phi(word)
+            address.add_incoming(known, before)
+            address.add_incoming(found, asked)
+            values = [context.get_value_type(each) for each in arguments]
+            returned = ir.VoidType() if result == types.void else context.get_value_type(result)
+            target = ir.FunctionType(returned, values).as_pointer()
+            answer = builder.call(builder.inttoptr(address, target), args)
+            return context.get_dummy_value() if result == types.void else answer
+
+        return result(*arguments), generate
+
+    # Numba goes by the number of parameters.
+    names = ", ".join(f"a{k}" for k in range(len(arguments)))
+    scope: dict[str, Any] = {"typing": typing}
+    exec(f"def {finder}(typingctx, {names}):\n    return typing(typingctx, {names})", scope)
+    return intrinsic(scope[finder])
 
 
 @intrinsic
@@ -99,3 +167,10 @@ def prepare() -> None:
         return
     for each in _stages:
         each.prepare()
+
+
+def prepare_late() -> None:
+    """Makes all other stages that are imported ready too: nothing is left to compile in a run."""
+    for each in _late_stages:
+        if not getattr(numba.config, "DISABLE_JIT", 0):
+            each.address  # noqa: B018  (compiled when it is asked for)

@@ -24,6 +24,7 @@ from stiction.bridge import layout, library
 from stiction.bridge.geom_types import CAPSULE, CYLINDER
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.stage import stage
 from stiction.terrain.contacts import (
     CONTACT,
     GEOM,
@@ -84,21 +85,46 @@ def refine_parallel(m: int, d: int) -> None:
     `mj_makeConstraint`."""
     ncon = integer(d + NCON)
     start = pointer(d + CONTACT)
+    for k in range(ncon):
+        geoms = integers(start + k * SIZE + GEOM, 2)
+        if is_round(m, geoms[0]) and is_round(m, geoms[1]):
+            refine(m, d)
+            return
+        if are_boxes(m, geoms[0], geoms[1]) and is_alone(start, k, ncon):
+            refine(m, d)
+            return
+
+
+@leaf
+def is_alone(start: int, k: int, ncon: int) -> bool:
+    """Whether the contact k of those from `start` on is the only one of its pair."""
+    geoms = integers(start + k * SIZE + GEOM, 2)
+    alone = True
+    for beside in (k - 1, k + 1):
+        if 0 <= beside < ncon:
+            others = integers(start + beside * SIZE + GEOM, 2)
+            alone = alone and (others[0] != geoms[0] or others[1] != geoms[1])
+    return alone
+
+
+@stage("void(int64, int64)", eager=False, counted=True)
+def refine_contacts(m: int, d: int) -> None:
+    """`refine_parallel` where it may be that contacts change."""
+    ncon = integer(d + NCON)
+    start = pointer(d + CONTACT)
     found = np.empty((MOST, WIDTH))
     for k in range(ncon):
         contact = start + k * SIZE
         geoms = integers(contact + GEOM, 2)
         changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
-        if are_boxes(m, geoms[0], geoms[1]):
-            alone = True
-            for beside in (k - 1, k + 1):
-                if 0 <= beside < ncon:
-                    others = integers(start + beside * SIZE + GEOM, 2)
-                    alone = alone and (others[0] != geoms[0] or others[1] != geoms[1])
-            changes = alone and meet_edges(m, d, contact, found) > 0
+        if are_boxes(m, geoms[0], geoms[1]) and is_alone(start, k, ncon):
+            changes = meet_edges(m, d, contact, found) > 0
         if changes:
             refine_from(m, d, take_contacts(d))
             return
+
+
+refine = refine_contacts.external
 
 
 @kernel

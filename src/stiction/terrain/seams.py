@@ -16,6 +16,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
 from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.stage import stage
 
 SHALLOW = 100.0
 """Overlap to overlook, in multiples of the gap that counts as touching: what rests on a tile is
@@ -146,6 +147,27 @@ def _distance_along(m, d, contact, by, reach):
     return found
 
 
+@stage("int64(int64, int64, int64, float64, float64, float64, float64)", eager=False, counted=True)
+def pass_by(m, d, contact, start, path, least, behind):
+    """1 if the geoms of a contact do not overlap by more than -least at any time from `start` to
+    the end of the step, as they move now, by `path` against each other [m]."""
+    dt, geoms = number(m + _TIMESTEP), integers(contact + _GEOM, 2)
+    nbody = pointer(m + _NBODY)
+    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
+    if path > MOST_SAMPLES * thick:
+        return np.int64(0)
+    samples = max(SAMPLES, int(np.ceil(path / thick)))
+    for k in range(samples + 1):
+        t = start + (dt - start) * k / samples
+        if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
+            return np.int64(0)
+    return np.int64(1)
+
+
+passes_by = pass_by.external
+
+
 @kernel
 def _is_ghost(m, d, contact, count, now, free, touch, work):
     """Whether a contact, one of `count` of its pair, is to be ignored; see the head."""
@@ -160,15 +182,7 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
         for k in range(3):
             path += (work[1, k] - work[3, k]) ** 2
         path = np.sqrt(path) * (dt - start)
-        thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
-        if path > MOST_SAMPLES * thick:
-            return False
-        samples = max(SAMPLES, int(np.ceil(path / thick)))
-        for k in range(samples + 1):
-            t = start + (dt - start) * k / samples
-            if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
-                return False
-        return True
+        return passes_by(m, d, contact, start, path, least, behind) == 1
     first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
     if count > EDGE or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False

@@ -141,7 +141,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
             weight[i, r] = sparse.inverse_form(s, low, high, y.x)
 
 
-@stage("void(intp)")
+@stage("void(intp)", eager=False)
 def free_islands(address):
     """Corrects free velocity and inverse inertias of a packed workspace, which are those of the
     mass alone, for soft rows."""

@@ -35,9 +35,9 @@ from stiction.contact.problem.blocks import (
 )
 from stiction.contact.solvers.islands import solve_all
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.kernels.skyline import solve_skyline
-from stiction.simulate.time_stepping.config import Config
+from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.request import ask, grade
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
@@ -57,15 +57,16 @@ FAR = 100.0
 
 
 @lean
-def _pose_impacts(b: Blocks, step: Step, config: Config, dt, u, share):
+def _pose_impacts(b: Blocks, step: Step, fast, dt, u, share):
     """Turns the blocks into the problem of a pass; returns the fastest closing speed of a contact
-    that bounces, or zero. u: speeds along rows at b.velocity; share: of e."""
+    that bounces, or zero. fast: `Config.bounce`; u: speeds along rows at b.velocity; share: of
+    e."""
     count, data, kept = step.counts[Count.BLOCKS], b.data, step.kept
     fastest, hardest = 0.0, 0.0
     for i in range(count):
         if b.head[i, Head.KIND] == Kind.CONTACT and step.key[i, Key.INDEX] >= 0:
             speed = u[i, 0] + data[i, Datum.BOUND]
-            hit = speed < -config.bounce and max(step.place[i, Place.GAP], 0.0) + dt * speed <= 0.0
+            hit = speed < -fast and max(step.place[i, Place.GAP], 0.0) + dt * speed <= 0.0
             e = max(step.restitution[step.key[i, 0]], step.restitution[step.key[i, 1]])
             hardest = max(hardest, -speed)
             if hit and e > 0.0:
@@ -81,7 +82,7 @@ def _pose_impacts(b: Blocks, step: Step, config: Config, dt, u, share):
         elif step.key[i, Key.INDEX] < 0:
             data[i, Datum.BOUND] = kept[i, Datum.BOUND]
         else:
-            hit = speed < -config.bounce and max(step.place[i, Place.GAP], 0.0) + dt * speed <= 0.0
+            hit = speed < -fast and max(step.place[i, Place.GAP], 0.0) + dt * speed <= 0.0
             e = max(step.restitution[step.key[i, 0]], step.restitution[step.key[i, 1]])
             data[i, Datum.DRAG] = 0.0
             data[i, Datum.BOUND] = -FAR * hardest
@@ -106,10 +107,11 @@ def _energy_gain(b: Blocks, count, f, v, work):
     return gain, size
 
 
-@kernel
-def bounce(m, config: Config, address):
+@stage("void(int64, float64, int64, int64, int64, int64, float64, intp)", eager=False, counted=True)
+def take_impacts(m, fast, law, facets, attempts, budget, tolerance, address):
     """Takes the posed step's velocity through its impacts; their impulses go to `Step.impact`, and
-    the free velocity follows. A pass whose certificate fails is not taken."""
+    the free velocity follows. A pass whose certificate fails is not taken. fast and what follows:
+    entries of `Config`."""
     b, _, _, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
@@ -126,15 +128,15 @@ def bounce(m, config: Config, address):
         share, fine = 1.0, False
         for halving in range(HALVINGS + 2):
             row_velocities(b, count, b.velocity, newton.u)
-            if _pose_impacts(b, step, config, dt, newton.u, share) == 0.0:
+            if _pose_impacts(b, step, fast, dt, newton.u, share) == 0.0:
                 break
             for j in range(nv):
                 b.push[j] = 0.0
                 request.v_free[j] = b.velocity[j]
-            ask(request, config.law, config.facets, np.int64(0), config.attempts, config.budget)
+            ask(request, law, facets, np.int64(0), attempts, budget)
             solve_all(address, count)
             set_scales(b, request.v_free, grading)
-            fine = grade(address, config.tolerance) <= config.tolerance
+            fine = grade(address, tolerance) <= tolerance
             gain, size = _energy_gain(b, count, newton.f, newton.v, grading.work[0])
             if not fine or gain <= GAIN * size or share == 0.0:
                 break
@@ -160,3 +162,6 @@ def bounce(m, config: Config, address):
     solve_skyline(step.factor, b.row, b.first, request.v_free)
     for j in range(nv):
         request.v_free[j] += b.velocity[j]
+
+
+bounce = take_impacts.external

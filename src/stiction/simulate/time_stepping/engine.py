@@ -29,12 +29,14 @@ from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
+from stiction.contact.solvers.islands import free_islands
 from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.report import FRICTIONLESS, WARM, Facts, Report, Statistics, summarize
 from stiction.simulate.settings import Settings
+from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
@@ -131,6 +133,12 @@ class TimeEngine:
         session[Slot.GROUND] = self.ground.address
         stage = take_steps_on_ground if self.ground.address else take_steps
         session[Slot.STEPS] = stage.address
+        for needed, late in (
+            (self._restitution.any(), take_impacts),
+            (own.model.neq and self.settings.equality != "rigid", free_islands),
+        ):
+            if needed:
+                late.address  # noqa: B018  (compiled here, and not in the middle of a run)
         if self.ground.features is not None:
             own.model.opt.ccd_tolerance = min(own.model.opt.ccd_tolerance, PRECISE)
         self.config, self._dt = self._configured(), float(own.model.opt.timestep)

@@ -187,18 +187,18 @@ def _goes_too_far(b: Blocks, g: Graph, k, newton: NewtonWorkspace, dt, deepest):
 
 @lean
 def check_overlap(
-    m, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step, deepest
+    m, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step, deepest, address
 ):  # fmt: skip
     """Keeps the correction newton.v where it was solved for and does not go too far. Bodies that
     are jammed, of which not all can be pushed out, are parted as far as they can be
-    (`jammed.py`)."""
+    (`jammed.py`). address: of the workspace that all these are of."""
     count = step.counts[Count.BLOCKS]
     dt = number(m + _TIMESTEP)
     row_velocities(b, count, newton.v, newton.u)
     for k in range(g.size[Size.ISLANDS]):
         jammed = request.outcome[k, Outcome.RESIDUAL] > JAMMED
         if jammed or _goes_too_far(b, g, k, newton, dt, deepest):
-            part_jammed(b, g, k, newton)
+            part_jammed(address, k)
     step.counts[Count.PROJECTED] = 1
     for i in range(count):
         step.record[i, Record.CORRECTION] = newton.f[i, 0]

@@ -13,10 +13,9 @@ positions alone: no kinetic energy comes of it.
 
 from __future__ import annotations
 
-from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
-from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.workspace import NewtonWorkspace
-from stiction.kernels.compile import lean
+from stiction.contact.problem.blocks import Datum, Head, Kind
+from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.kernels.stage import stage
 
 PARTING = 0.3
 """Speed at which jammed bodies are moved apart at most [m/s, rad/s]."""
@@ -33,10 +32,12 @@ SWEEPS = 60
 """Over the blocks of an island, to and fro."""
 
 
-@lean
-def part_jammed(b: Blocks, g: Graph, k, newton: NewtonWorkspace):
-    """newton.v := speeds that move the bodies of island k apart, each joint at most at SWING;
-    newton.f is overwritten. The blocks are those of `pose_overlap`."""
+@stage("void(intp, int64)", eager=False)
+def part_island(address, k):
+    """Velocity of a packed workspace := speeds that move the bodies of island k apart, each joint
+    at most at SWING; its impulses are overwritten. The blocks are those of `pose_overlap`."""
+    b, g, _, _ = unpack_problem(address)
+    _, newton = unpack_newton(address)
     head, column, value, mass, row = b.head, b.column, b.value, b.mass, b.row
     f, v = newton.f, newton.v
     first, last = g.members[k], g.members[k + 1] - 1
@@ -81,3 +82,6 @@ def part_jammed(b: Blocks, g: Graph, k, newton: NewtonWorkspace):
         for c in range(head[i, Head.WIDTH]):
             j = column[c0 + c]
             v[j] = max(-SWING, min(v[j], SWING))
+
+
+part_jammed = part_island.external

@@ -138,7 +138,10 @@ def _pose(m, d, config: Config, ground, address, extra):
         return stop
     count = step.counts[Count.BLOCKS]
     if config.bounce < np.inf:
-        bounce(m, config, address)
+        bounce(
+            m, config.bounce, config.law, config.facets, config.attempts, config.budget,
+            config.tolerance, address,
+        )  # fmt: skip
     if has_soft_rows(b, count):
         free_all(address)
     guess_impulses(step, count, request.guess, request.built)
@@ -214,7 +217,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
             warm = np.int64(config.warm)
             ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, np.int64(1), config.budget)
             solve_all(address, counts[Count.BLOCKS])
-            check_overlap(m, b, g, newton, request, step, deepest)
+            check_overlap(m, b, g, newton, request, step, deepest, address)
         integrate(m, d, newton, step)
         note_output(m, d, step)
         if deepest > 0.0:

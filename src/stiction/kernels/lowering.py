@@ -1,0 +1,114 @@
+"""What Numba spends most of its time on, done in a shorter way for our kernels: which function an
+operator of two numbers is, and how an entry of an array is read.
+
+Numba asks each of some twenty templates of an operator whether it takes two numbers, at each use;
+the answer is the same in all functions (`OperatorMemory`). An entry of a `PlainArray` is an
+address and a load (`KernelLower`).
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, cast
+
+from numba import types
+from numba.core import ir
+from numba.core.lowering import Lower
+from numba.core.typing.context import Context
+
+from stiction.kernels.plain_array import PlainArray, entry_pointer
+
+_OPERATORS = {each for each in vars(operator).values() if callable(each)}
+_SIMPLE = (types.Number, types.Boolean, types.Array, types.Literal, types.IntEnumMember)
+
+
+class OperatorMemory(Context):
+    """A typing context of Numba, which stands for `real` and remembers what operators are."""
+
+    __slots__ = ("_real",)
+
+    def __init__(self, real: Any) -> None:
+        self.__dict__ = real.__dict__
+        self._real = real
+
+    def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
+        """Signature of the function for these arguments."""
+        if isinstance(func, str):
+            if func.startswith("static_") and isinstance(args[0], PlainArray):
+                return None  # as for any other index
+        elif getattr(func, "typing_key", func) in _OPERATORS and not kws:
+            return self._remembered(func, tuple(args))
+        return self._real.resolve_function_type(func, args, kws)
+
+    def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
+        """Signature of target[index] = value."""
+        return self._remembered(operator.setitem, (target, index, value))
+
+    def _remembered(self, func: Any, args: Any) -> Any:
+        function: Any = func
+        if not isinstance(func, types.Type):
+            function = self._real.resolve_value_type(func)
+        key = function.typing_key, args
+        known = _signatures.get(key)
+        # Its type is another one when Numba learns of further uses of the operator.
+        if known is not None and known[0] is function:
+            return known[1]
+        found = self._real.resolve_function_type(function, args, {})
+        if found is not None and all(map(_is_simple, args)):
+            _signatures[key] = function, found
+        return found
+
+
+_signatures: dict[Any, tuple[Any, Any]] = {}
+
+
+def _is_simple(kind: Any) -> bool:
+    """Whether an operator means the same for this type wherever it stands."""
+    if isinstance(kind, types.BaseTuple):
+        return all(isinstance(each, types.Integer) for each in cast(Any, kind).types)
+    return isinstance(kind, _SIMPLE)
+
+
+class KernelLower(Lower):
+    """Numba's way to intermediate code, with a short one for entries of plain arrays."""
+
+    def lower_inst(self, inst: Any) -> Any:
+        """A statement."""
+        if isinstance(inst, ir.StaticSetItem) and inst.index_var is not None:
+            signature = self.fndesc.calltypes[inst]
+            if isinstance(signature.args[0], PlainArray):
+                return self.lower_setitem(inst.target, inst.index_var, inst.value, signature)
+        return super().lower_inst(inst)
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        """target[index] = value"""
+        at = self._entry(target_var, index_var, signature)
+        if at is None:
+            return super().lower_setitem(target_var, index_var, value_var, signature)
+        value, kind = self.loadvar(value_var.name), self.typeof(value_var.name)
+        dtype = signature.args[0].dtype
+        value = self.context.cast(self.builder, value, kind, dtype)
+        return self.context.pack_value(self.builder, dtype, value, at)
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """The right side of an assignment."""
+        if expr.op in ("getitem", "static_getitem"):
+            index = expr.index if expr.op == "getitem" else expr.index_var
+            signature = self.fndesc.calltypes.get(expr)
+            if index is not None and signature is not None:
+                at = self._entry(expr.value, index, signature)
+                if at is not None:
+                    dtype = signature.args[0].dtype
+                    value = self.context.unpack_value(self.builder, dtype, at)
+                    return self.context.cast(self.builder, value, dtype, resty)
+        return super().lower_expr(resty, expr)
+
+    def _entry(self, array_var: Any, index_var: Any, signature: Any) -> Any:
+        """Pointer to an entry of a plain array, or None if it is another thing."""
+        kind, index_kind = signature.args[:2]
+        if not isinstance(kind, PlainArray) or self.typeof(array_var.name) != kind:
+            return None
+        index = self.loadvar(index_var.name)
+        index = self.context.cast(self.builder, index, self.typeof(index_var.name), index_kind)
+        array = self.loadvar(array_var.name)
+        return entry_pointer(self.context, self.builder, kind, array, index, index_kind)
