@@ -16,6 +16,9 @@ from stiction.record.render.offscreen import NoGraphics
 
 SMALL = Look(width=160, height=120)
 
+BALL = """<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 .1'><freejoint/>
+<geom size='.1'/></body></worldbody></mujoco>"""
+
 
 @pytest.fixture(scope="module")
 def pinched():
@@ -163,3 +166,27 @@ def test_render_films_a_scene_and_a_trajectory(pinched, tmp_path, monkeypatch, c
     assert cli.main(["render", "t.npz", "--time", "3", "--out", "b.png"]) == 2
     assert cli.main(["render", "pinch", "--out", "b.avi"]) == 2
     assert "ends in none of" in capsys.readouterr().err
+
+
+def test_films_of_two_files_of_a_common_name_do_not_overwrite_each_other(
+    pinched, tmp_path, monkeypatch, capsys
+):
+    pytest.importorskip("imageio_ffmpeg")
+    drawn(shoot([pinched], fps=10.0, look=SMALL))
+    monkeypatch.chdir(tmp_path)
+    short = ["--time", "0.02", "--size", "64", "48", "--fps", "100"]
+    for folder in ("dog", "cat"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "scene.xml").write_text(BALL, encoding="utf-8")
+        assert cli.main(["render", f"{folder}/scene.xml", *short]) == 0
+    (tmp_path / "held").mkdir()
+    pinched.save("held/trajectory.npz")
+    assert cli.main(["render", "held/trajectory.npz", "--size", "64", "48"]) == 0
+    assert sorted(path.name for path in tmp_path.glob("*.mp4")) == [
+        "cat.mp4",
+        "dog.mp4",
+        "held.mp4",
+    ]
+    assert "in the place of" not in capsys.readouterr().out
+    assert cli.main(["render", "cat/scene.xml", *short]) == 0
+    assert "MB) in the place of an earlier one" in capsys.readouterr().out

@@ -211,6 +211,30 @@ def test_what_cannot_be_swept_is_told(tmp_path, monkeypatch, capsys, words, said
     assert not list(tmp_path.rglob("*.parquet"))
 
 
+def test_sweeps_of_two_files_of_a_common_name_do_not_overwrite_each_other(
+    tmp_path, monkeypatch, capsys
+):
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    short = ["--time", "0.02", "--workers", "0"]
+    for folder in ("dog", "cat"):
+        Path(folder).mkdir()
+        Path(folder, "scene.xml").write_text(BALL, encoding="utf-8")
+        assert cli.main(["sweep", f"{folder}/scene.xml", *short]) == 0
+    assert sorted(path.name for path in Path("stiction-runs").iterdir()) == [
+        "cat-sweep", "dog-sweep",
+    ]  # fmt: skip
+    assert "in the place of" not in capsys.readouterr().out
+    there = ["--out", "stiction-runs/cat-sweep"]
+    assert cli.main(["sweep", "dog/scene.xml", *short, *there]) == 0
+    cat = Path("cat", "scene.xml").resolve()
+    assert f"in the place of an earlier sweep of {cat}, whose runs stay" in capsys.readouterr().out
+    assert len(Path("stiction-runs/cat-sweep/runs.jsonl").read_text().splitlines()) == 2
+    Path("stiction-runs/cat-sweep/results.parquet").write_bytes(b"no table")
+    assert cli.main(["sweep", "cat/scene.xml", *short]) == 0
+    assert "in the place of an earlier sweep, whose" in capsys.readouterr().out
+
+
 def test_the_command_writes_a_table_and_a_report(tmp_path, monkeypatch, capsys):
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.chdir(tmp_path)

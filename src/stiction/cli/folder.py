@@ -34,3 +34,22 @@ def earlier_run(folder: Path) -> str:
         return "an earlier run"
     source = str(content.get("path", "")) or str(content.get("name", ""))
     return f"an earlier run of {source}" if source else "an earlier run"
+
+
+def earlier_sweep(folder: Path) -> str:
+    """What a sweep that was kept there before was of, in words; empty where there is none."""
+    import json
+
+    from stiction.sweeps.table import import_arrow
+
+    path = folder / "results.parquet"
+    if not path.is_file():
+        return ""
+    import_arrow()
+    from pyarrow import ArrowException, parquet
+
+    try:
+        about = json.loads((parquet.read_schema(path).metadata or {}).get(b"stiction", b"{}"))
+    except (ArrowException, OSError, ValueError):
+        return "an earlier sweep"
+    return f"an earlier sweep of {about['scene']}" if "scene" in about else "an earlier sweep"

@@ -77,12 +77,12 @@ def command(
     from stiction.cli import DONE
     from stiction.cli.folder import check_folder
     from stiction.cli.progress import share_bar
+    from stiction.cli.scene import name_of
     from stiction.record.page import title_of
     from stiction.record.render.encode import PICTURE, check_format, write_clip
     from stiction.record.render.film import Camera, Look, shoot
 
-    name = Path(scene).stem
-    path = out or Path(f"{name}.mp4")
+    path = out or Path(f"{name_of(scene)}.mp4")
     check_format(path)
     check_folder(path.parent)
     view = Camera(camera, follow, azimuth, elevation, zoom=zoom)
@@ -99,12 +99,13 @@ def command(
         slow=slow,
         look=look,
     )
+    replaced = " in the place of an earlier one" if path.exists() else ""
     if path.suffix.lower() == PICTURE:
         film.save(path)
     else:
         with share_bar() as tell:
             write_clip(path, _told(film, tell), film.fps, look.height, film.width)
-    print(f"wrote {path} ({path.stat().st_size / 1e6:.2g} MB)")
+    print(f"wrote {path} ({path.stat().st_size / 1e6:.2g} MB){replaced}")
     return DONE
 
 

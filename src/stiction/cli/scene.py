@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FILES = (".xml", ".urdf")
 
-COMMON = ("scene", "model", "robot", "main", "world")
+COMMON = ("scene", "model", "robot", "main", "world", "trajectory")
 """Names of files that say nothing about the scene."""
 
 SECONDS = 5.0
@@ -78,7 +78,7 @@ def choose(
         _check_file(Path(source))
         if settings:
             raise InvalidInput("--set", f"{source} is a file: only shipped scenes have options")
-        name, length = _name_of(Path(source)), SECONDS
+        name, length = name_of(source), SECONDS
         return Chosen(name, source, {}, dt, keyframe, (), seconds or length, "")
     from stiction import scenes
 
@@ -94,8 +94,12 @@ def choose(
     return Chosen(source, source, options, dt, keyframe, shipped.watch, length, xml)
 
 
-def _name_of(path: Path) -> str:
-    """The file's name without its ending; of one that is called like many others, its folder's."""
+def name_of(source: str) -> str:
+    """What is written for it is called so: a shipped scene's name, or a file's without its ending.
+
+    Of a file that is called like many others, that of its folder.
+    """
+    path = Path(source)
     folder = path.resolve().parent.name
     return folder if path.stem.lower() in COMMON and folder else path.stem
 

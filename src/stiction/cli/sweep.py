@@ -65,13 +65,15 @@ def command(
     row of the table.
     """
     from stiction.cli import DONE, FAILED
-    from stiction.cli.folder import check_folder
+    from stiction.cli.folder import check_folder, earlier_sweep
     from stiction.cli.progress import share_bar
+    from stiction.cli.scene import name_of
     from stiction.sweeps import sweep
     from stiction.sweeps.text import parse_values
 
     values = dict(parse_values(setting) for setting in settings)
-    folder = check_folder(out or Path("stiction-runs", f"{Path(scene).stem}-sweep"))
+    folder = check_folder(out or Path("stiction-runs", f"{name_of(scene)}-sweep"))
+    earlier = earlier_sweep(folder)
     counts = {"failed": 0, "crashed": 0}
     with share_bar() as tell:
 
@@ -89,6 +91,8 @@ def command(
     for name in ("results.parquet", "report.html", "runs.jsonl"):
         if (folder / name).exists():
             print(f"  wrote {folder / name}")
+    if earlier and table.rows:
+        print(f"  in the place of {earlier}, whose runs stay in runs.jsonl")
     if table.interrupted:
         print("stopped by Ctrl-C; the same command goes on with it")
     return FAILED if table.interrupted or not table.count("done") else DONE
