@@ -8,11 +8,15 @@ their derivatives along, dx+ = A dx + P dp, and Gauss-Newton fits the path.
 
 import sys
 
-import matplotlib.pyplot as plt
 import mujoco
 import numpy as np
 
 import stiction
+
+try:
+    import matplotlib.pyplot as plt
+except ImportError:
+    sys.exit("examples/identify_push.py needs matplotlib: pip install 'stiction[demo]'")
 
 XML = """
 <mujoco><option timestep="0.01"/>

@@ -8,11 +8,15 @@ differences. The exact simulator carries both plans out.
 
 import sys
 
-import matplotlib.pyplot as plt
 import mujoco
 import numpy as np
 
 import stiction
+
+try:
+    import matplotlib.pyplot as plt
+except ImportError:
+    sys.exit("examples/slide_to_goal.py needs matplotlib: pip install 'stiction[demo]'")
 
 XML = """
 <mujoco><option timestep="0.01"/>

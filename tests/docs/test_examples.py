@@ -32,7 +32,7 @@ def test_every_example_is_run_here():
     assert set(RUNS) == {path.stem for path in EXAMPLES.glob("*.py")}
 
 
-LONGER = {"learn_pinch_lift": 165}
+LONGER = {"learn_pinch_lift": 165, "slide_to_goal": 110}
 """Lines of those that bring an algorithm of their own."""
 
 
@@ -59,9 +59,11 @@ def test_an_example_runs_and_shows_what_it_is_for(name, tmp_path, monkeypatch, c
     ("name", "package", "extra"),
     [
         ("gallery", "matplotlib", "demo"),
+        ("identify_push", "matplotlib", "demo"),
         ("learn_pinch_lift", "torch", "gym,demo,torch"),
         ("pinch", "matplotlib", "demo"),
         ("pinocchio_contact", "pinocchio", "pinocchio"),
+        ("slide_to_goal", "matplotlib", "demo"),
     ],
 )
 def test_an_example_without_its_package_names_the_extra(name, package, extra, monkeypatch):
