@@ -7,6 +7,11 @@ import numpy as np
 import pytest
 
 import stiction
+from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.workspace import Outcome, Setting
+from stiction.simulate.time_stepping.climb import climb_islands
+from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.engine import TimeEngine
 
 WALLS = "".join(
     f'<geom type="plane" pos="{a * 0.2} {b * 0.2} 0" zaxis="{-a} {-b} 0" size="5 5 1"/>'
@@ -160,3 +165,29 @@ def test_soft_equalities_between_bodies_move_as_in_mujoco():
     mujoco.mj_step(model, other, 200)
     assert data.qpos == pytest.approx(other.qpos, abs=1e-6)
     assert data.efc_force[:9] == pytest.approx(other.efc_force[:9], abs=1e-3)
+
+
+def test_a_body_with_many_contacts_and_few_degrees_of_freedom_is_left_to_pivoting():
+    """Where the interior point has come nowhere: links that touch in hundreds of points."""
+    feet = "".join(
+        f'<geom type="sphere" size="0.01" pos="{0.05 * (k % 8)} {0.05 * (k // 8)} 0"/>'
+        for k in range(64)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom type="plane" size="5 5 1"/>'
+        f'<body pos="0 0 0.01"><freejoint/>{feet}</body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    data.qvel[:2] = 0.3, 0.1
+    engine = TimeEngine(model, stiction.Simulator(model)._engine.settings)
+    engine.config = engine.config._replace(law=np.int64(-1))
+    while (stop := engine._run(engine.session_address, data._address, 1, 0)) == Stop.ROOM:
+        engine.resolve(Stop.ROOM, data)
+    assert stop == Stop.UNSOLVED
+    request = engine.work.solver.request
+    request.setting[Setting.LAW] = Law.COULOMB
+    request.outcome[:, Outcome.RESIDUAL] = request.outcome[:, Outcome.LOAD] = 1.0
+    engine.work.newton.f[:] = 0.0
+    worst, rungs = climb_islands(engine.work, stiction.Coulomb(), model.opt.timestep, 1e-6)
+    assert worst <= 1e-8
+    assert rungs == ("reduced",)

@@ -86,7 +86,8 @@ FINISH, LINGER = 12, 6
 attempt that fell short."""
 
 SMALL = 48
-"""Blocks of a small island. The least impulses are looked for after the interior point, so that it
+"""Blocks of a small island, which the contact model's whole ladder is asked about where nothing
+else does. The least impulses are looked for after the interior point, so that it
 shares a load as a warm start does: how a box slides depends on which corner presses. Larger heaps
 seldom have any inside their cones."""
 

@@ -57,7 +57,7 @@ PATCH_ATTEMPTS = 3
 FINISH, LINGER = 8, 2
 """Iterations of Newton's method on the whole island, at most and without half the residual."""
 
-Judge = Callable[[float], bool]
+Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
 
 
@@ -67,7 +67,7 @@ def compile_patches() -> None:
         stage.prepare()
 
 
-def persist(work: SolverWorkspace, k: int, first: int, passes: Judge) -> None:
+def persist(work: SolverWorkspace, k: int, first: int, passes: Passes) -> None:
     """Mends island k; where that is not enough, takes the interior point's attempts from `first` on
     and mends what is better than before."""
     residual = work.request.outcome[:, Outcome.RESIDUAL]
@@ -80,7 +80,7 @@ def persist(work: SolverWorkspace, k: int, first: int, passes: Judge) -> None:
             resume_attempts(work.packed.ctypes.data, k, attempt, attempt + 1)
 
 
-def mend_island(work: SolverWorkspace, k: int, passes: Judge) -> bool:
+def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
     """Whether island k is solved, its impulses and velocity, in `work.newton`, being those of the
     best round."""
     outcome, address = work.request.outcome, work.packed.ctypes.data

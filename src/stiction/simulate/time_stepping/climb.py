@@ -2,15 +2,19 @@
 
     patches   mended where they are wrong (`contact/solvers/patches.py`); large ones, if that is not
               enough, by the interior point's further attempts, and mended again
-    ladder    of small ones the contact model's own ladder, as a problem of arrays by itself: its
-              matrices are dense. Up to LARGE blocks its first rung alone, if the step would fail
-              without it: pivoting may take seconds there
+    ladder    the contact model's own, as a problem of arrays by itself: its matrices are dense.
+              After patches of small islands all of it; its first rung of those up to LARGE blocks,
+              if the step would fail without it, since pivoting may take seconds there; and before
+              patches where there are few degrees of freedom, since pivots are no more than these
 
 What is found replaces what was there only where the certificate of the whole step is the better
 for it.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -21,18 +25,19 @@ from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands import solve_blocks
+from stiction.contact.solvers.islands import SMALL, solve_blocks
 from stiction.contact.solvers.patches import Island, mend_island, persist
 from stiction.contact.solvers.workspace import Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
 
-SMALL = 48
-"""Blocks of an island that the whole ladder is asked about."""
-
 LARGE = 100
 """Blocks of an island that the ladder is asked about at all."""
+
+NARROW = 64
+"""Degrees of freedom of an island that the ladder's first rung is asked about first, however many
+blocks it has: of robots whose links touch in hundreds of points it solves most in milliseconds."""
 
 GRADED = 1e-7
 """Residual from which on the certificate is asked whether an island is solved: rounding may leave
@@ -62,36 +67,43 @@ def climb_islands(
             return residual <= SOLVED
         return bool(grade_step(work.address, RESIDUAL) <= RESIDUAL)
 
-    worst = float(grade_step(work.address, RESIDUAL))
-    answered: tuple[str, ...] = ()
-    for k in unsolved_islands(work):
-        if worst <= RESIDUAL:
-            break
-        island = Island(work.solver, k)
-        size = len(island.members)
-        before = island.iterate()
+    def climb(rungs: int | None) -> tuple[str, ...]:
+        part = cut_out(work.blocks, island.members, island.dofs)
+        solution = contact.solve_to(to_problem(part, size, dt), tolerance, rungs)
+        impulses = np.zeros((size, ROWS))
+        put_solution(part, size, solution, impulses)
+        island.put(impulses, solution.velocity[: len(island.dofs)])
+        return solution.rungs
+
+    def mend() -> tuple[str, ...]:
         if size > SMALL:
             persist(work.solver, k, 0, passes)
         else:
             mend_island(work.solver, k, passes)
-        found = float(grade_step(work.address, RESIDUAL))
-        if found < worst:
-            worst, answered, before = found, (PATCHES,), island.iterate()
-        else:
-            island.put(*before)
-        if size > LARGE or worst <= (RESIDUAL if size <= SMALL else tolerance):
-            continue
-        part = cut_out(work.blocks, island.members, island.dofs)
-        problem = to_problem(part, size, dt)
-        solution = contact.solve_to(problem, tolerance, None if size <= SMALL else 1)
-        impulses = np.zeros((size, ROWS))
-        put_solution(part, size, solution, impulses)
-        island.put(impulses, solution.velocity[: len(island.dofs)])
-        found = float(grade_step(work.address, RESIDUAL))
-        if found < worst:
-            worst, answered = found, solution.rungs
-        else:
-            island.put(*before)
+        return (PATCHES,)
+
+    worst = float(grade_step(work.address, RESIDUAL))
+    answered: tuple[str, ...] = ()
+    for k in unsolved_islands(work):
+        island = Island(work.solver, k)
+        size = len(island.members)
+        ways: list[tuple[Callable[[], tuple[str, ...]], float]] = [(mend, RESIDUAL)]
+        if size <= SMALL:
+            ways.append((partial(climb, None), RESIDUAL))
+        elif len(island.dofs) <= NARROW:
+            ways.insert(0, (partial(climb, 1), RESIDUAL))
+        elif size <= LARGE:
+            ways.append((partial(climb, 1), tolerance))
+        for way, enough in ways:
+            if worst <= enough:
+                continue
+            before = island.iterate()
+            rungs = way()
+            found = float(grade_step(work.address, RESIDUAL))
+            if found < worst:
+                worst, answered = found, rungs
+            else:
+                island.put(*before)
     return float(grade_step(work.address, RESIDUAL)), answered
 
 
