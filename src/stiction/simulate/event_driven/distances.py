@@ -288,15 +288,15 @@ def closing_bound(
 
 
 @kernel
-def read(m: int, d: int, nv: int) -> tuple[Any, ...]:
-    """The arrays of a `Snapshot` of what the data at d holds."""
+def read(m: int, d: int, nv: int) -> Snapshot:
+    """What the data at d holds."""
     mass, force, act_dot = read_loads(m, d, nv)
     reach = numbers(pointer(m + _MARGIN), pointer(m + _NGEOM)).copy()
     (
         normal, tangent, gap, friction, ratio, point, axis, pair, index, row, joint, error, dry,
         limit, spin, parent, resist,
     ) = read_rows(d, nv)  # fmt: skip
-    return (
+    return Snapshot(
         mass, force, act_dot, normal, tangent, gap, friction, ratio, point, axis, pair, index,
         row, joint, error, dry, limit, spin, parent, resist, reach,
     )  # fmt: skip

@@ -22,7 +22,7 @@ of the step is taken at the velocity level: all contacts within reach in one sol
 model, inelastic, each allowed to close but not beyond. It always has a solution. With restitution
 it ends before an impact that is fast enough to matter, and such impacts are resolved one by one.
 
-A step without events, in which contacts by Coulomb's law stick, is taken as a whole (`calm.py`).
+A step without events, in which contacts by Coulomb's law stick, is taken as a whole (`calm`).
 
 Overlap and errors of equality constraints that integration leaves are taken back when they exceed
 half of the tolerance, without adding velocity (`drift.py`).
@@ -53,7 +53,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError
 from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
-from stiction.simulate.event_driven.calm import CalmSteps
+from stiction.simulate.event_driven.calm.steps import CalmSteps
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART, check_event
 from stiction.simulate.event_driven.impact import (

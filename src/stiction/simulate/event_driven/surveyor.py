@@ -80,7 +80,7 @@ class Outcome(IntEnum):
     NO_FORCE = 4
     """Baraff's algorithm found no finite force."""
     NOT_CALM = 5
-    """An event is to be looked for (`calm.py`)."""
+    """An event is to be looked for (`calm`)."""
     SINGULAR = 6
     """The inertia is not positive definite."""
 
@@ -235,7 +235,7 @@ class Surveyor:
         data.qvel[:] = qvel
         data.act[:] = act
         self.call(data, survey_all, self.session, data._address, ahead)
-        return Snapshot._make(read(self.model._address, data._address, self.model.nv))
+        return read(self.model._address, data._address, self.model.nv)
 
     def survey_forces(
         self, data: mujoco.MjData, seen: Snapshot, qpos: Array, qvel: Array, act: Array
