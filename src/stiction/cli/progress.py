@@ -78,6 +78,6 @@ def patience(what: str, *, compiles: bool = True) -> Iterator[None]:
     """Says what is going on while something takes its time; on a terminal only."""
     from rich.console import Console
 
-    note = " (the first time compiles for a minute or two)" if compiles else ""
+    note = " (the first time compiles for half a minute to a minute)" if compiles else ""
     with Console(stderr=True).status(f"{what}{note}"):
         yield
