@@ -5,7 +5,7 @@
 #   make bench    speed and solved counts beside other solvers
 #   make soak     many models under random loads for SOAK seconds; SOAK_FOLDERS adds folders of models
 #   make docs     the documentation, into docs/_build
-#   make pictures the pictures in it, rendered again
+#   make pictures the pictures in it, rendered again; that of learning where torch is in the environment
 #   make reproduce  the papers' experiments, into reproduced/report.html (half an hour or more)
 #   make clean    remove the environment and all caches
 # Another interpreter: make test PYTHON=python3.12
@@ -63,6 +63,15 @@ pictures: $(VENV)/demo.stamp
 	$(RUN) docs/pictures/view.py
 	$(RUN) docs/pictures/clips.py
 	$(RUN) docs/pictures/frontier.py
+	$(RUN) examples/identify_push.py docs/identify_push.png
+	$(RUN) examples/slide_to_goal.py docs/slide_to_goal.png
+	rm -rf build/pinch-sweep
+	$(RUN) -m stiction sweep pinch --set friction=0.01:0.09:9 --set force=5,10,20 --seeds 10 \
+	  --time 1 --out build/pinch-sweep
+	$(RUN) docs/pictures/sweep.py build/pinch-sweep
+	@if $(RUN) -c 'import gymnasium, torch' 2>/dev/null; then \
+	  $(RUN) examples/learn_pinch_lift.py docs/pictures/learn-pinch-lift.png 100; \
+	else echo "docs/pictures/learn-pinch-lift.png stays as it is: torch is not in $(VENV)"; fi
 
 reproduce: $(VENV)/bench.stamp
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(RUN) -m stiction reproduce all --out reproduced
