@@ -1,7 +1,9 @@
 """Gymnasium: wrapped environments, registered ids, our own tasks."""
 
 import copy
+import os
 import pickle
+import subprocess
 import sys
 import warnings
 
@@ -13,6 +15,9 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 import stiction  # noqa: E402
 import stiction.gym  # noqa: E402
+from stiction.record import record, shoot  # noqa: E402
+from stiction.record.render import offscreen  # noqa: E402
+from stiction.record.render.offscreen import NoGraphics  # noqa: E402
 
 
 def run(env, seed, steps=20):
@@ -37,6 +42,66 @@ def test_registered_environments_pass_gymnasiums_own_check(name):
         check_env(env.unwrapped, skip_render_check=True)
     assert env.spec.max_episode_steps
     env.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*Box (observation|action) space")
+@pytest.mark.filterwarnings("ignore:.*different from the unwrapped version")  # that is the point
+def test_a_wrapped_environment_passes_gymnasiums_own_check():
+    env = stiction.gym.wrap(gymnasium.make("Hopper-v5"))
+    check_env(env, skip_render_check=True)
+    env.close()
+
+
+def test_a_wrapped_environment_is_made_again_from_its_spec():
+    law = stiction.NoSlip()
+    env = stiction.gym.wrap(gymnasium.make("Hopper-v5"), law, tolerance=1e-5)
+    other = gymnasium.make(env.spec)
+    made = other.stepping.simulator(other.unwrapped.model)
+    assert isinstance(made.contact, stiction.NoSlip)
+    assert made.tolerance == 1e-5
+    np.testing.assert_array_equal(run(other, 3), run(env, 3))
+
+
+FILM = """
+import gymnasium, numpy, sys
+import stiction.gym
+
+name, wrapped = sys.argv[1], sys.argv[2] == "wrapped"
+env = gymnasium.make(name, render_mode="rgb_array", width=64, height=48)
+env = stiction.gym.wrap(env) if wrapped else env
+env.reset(seed=0)
+before = env.render()
+for _ in range(5):
+    env.step(env.action_space.high)
+after = env.render()
+assert before.shape == after.shape == (48, 64, 3), before.shape
+assert before.dtype == numpy.uint8
+assert before.std() > 1.0, "nothing is seen"
+assert (before != after).any(), "nothing moves"
+env.close()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("Hopper-v5", "wrapped"), ("stiction/Hopper-v5", "made"), ("stiction/PushT-v0", "made")],
+)
+def test_environments_are_rendered(name, way, backend):
+    # In a process of its own: MuJoCo chooses its graphics when it is imported.
+    subprocess.run([sys.executable, "-c", FILM, name, way], env=backend, check=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def backend():
+    """The environment of a process in which MuJoCo can draw."""
+    model, data, _ = stiction.scenes.load("pinch")
+    film = shoot([record(stiction.Simulator(model), data, 0.01).trajectory])
+    try:
+        film.picture()
+    except NoGraphics as error:
+        pytest.skip(str(error))
+    chosen = os.environ.get("MUJOCO_GL") or offscreen._working[0]
+    return {**os.environ, "MUJOCO_GL": chosen}
 
 
 def test_a_wrapped_environment_and_the_registered_one_take_the_same_steps():

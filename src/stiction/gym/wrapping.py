@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import gymnasium
+from gymnasium.utils import RecordConstructorArgs
 
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
@@ -24,24 +25,30 @@ def wrap(env: Any, contact: ContactModel | None = None, **options: Unpack[Option
     contact, options: as of `Simulator`, except that where no solver meets the tolerance the best
     attempt is taken unless `on_failure` tells otherwise.
     """
-    stepping = Stepping(contact, **options)
     if isinstance(env, gymnasium.Env):
         if not hasattr(env.unwrapped, "_step_mujoco_simulation"):
             raise InvalidInput("env", f"is {env}: its innermost environment is no MujocoEnv")
-        return ExactWrapper(env, stepping)
+        return ExactWrapper(env, contact, **options)
     physics = getattr(env, "physics", env)
     if not all(hasattr(physics, name) for name in ("model", "data", "legacy_step", "step")):
         raise InvalidInput("env", f"is {env!r}: neither a MujocoEnv nor dm_control's physics")
-    wrap_physics(env, stepping)
+    wrap_physics(env, Stepping(contact, **options))
     return env
 
 
-class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A `MujocoEnv` that steps by stiction."""
+class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+    """A `MujocoEnv` that steps by stiction; `gymnasium.make(env.spec)` makes another."""
 
-    def __init__(self, env: gymnasium.Env[Any, Any], stepping: Stepping) -> None:
-        super().__init__(env)
-        self.stepping = stepping
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        contact: ContactModel | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        # As they are: a contact model of one's own need not be one that can be copied.
+        RecordConstructorArgs.__init__(self, _disable_deepcopy=True, contact=contact, **options)
+        gymnasium.Wrapper.__init__(self, env)
+        self.stepping = stepping = Stepping(contact, **options)
         inner: Any = env.unwrapped
         inner._step_mujoco_simulation = lambda ctrl, n_frames: stepping.advance(
             inner.model, inner.data, ctrl, n_frames
