@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, lstsq
 
-from stiction.contact.solvers.conic.path import Blocks
+from stiction.contact.solvers.conic.path import ConicBlocks
 from stiction.kernels.compile import kernel
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ ROUNDING = 1e-16
 
 
 @kernel
-def project(p: Blocks, g: Array, out: Array, slope: Array) -> None:
+def project(p: ConicBlocks, g: Array, out: Array, slope: Array) -> None:
     """Fills P(g) (m, 3) and its slope (m, 3, 3): the normal part on g_n >= 0, then the tangential
     one on the disc of radius mu times the former, or of the box row's limit."""
     for i in range(g.shape[0]):
@@ -75,7 +75,7 @@ def project(p: Blocks, g: Array, out: Array, slope: Array) -> None:
                 slope[i, 2, 0] = p.mu[i] * d2
 
 
-def _step_of_modes(p: Blocks, residual: Array, slope: Array) -> Array | None:
+def _step_of_modes(p: ConicBlocks, residual: Array, slope: Array) -> Array | None:
     """Step of least norm (m, 3) to the zero of the linearization (I - S) df + S W df, or None."""
     # Where S is zero the block opens and df is known: only the others need a system.
     known = np.asarray(~slope.any(axis=(1, 2)))
@@ -100,7 +100,7 @@ def _step_of_modes(p: Blocks, residual: Array, slope: Array) -> Array | None:
     return df
 
 
-def polish(p: Blocks, f: Array, weight: Array) -> tuple[Array, int]:
+def polish(p: ConicBlocks, f: Array, weight: Array) -> tuple[Array, int]:
     """The best of some Newton steps from impulses f (m, 3), and their number.
 
     weight: (m,) one over the velocity scale of each block.
@@ -128,7 +128,7 @@ def polish(p: Blocks, f: Array, weight: Array) -> tuple[Array, int]:
     return found, count
 
 
-def take_proximal_step(p: Blocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
+def take_proximal_step(p: ConicBlocks, f: Array, stiffness: float) -> tuple[Array | None, int]:
     """Impulses P(f - stiffness u(w)) with w = A' of them, or None; and the Newton steps taken.
 
     A proximal step: f is held by a spring, so that redundant contacts do not matter and the

@@ -12,7 +12,7 @@ shrink to nothing (the path turns), or in rounding, near tau = 1e-12.
 
 No corrector step: with it the path is lost more often where it is not that of a convex program.
 
-`Blocks` are the rows that the path and `conic_modes.py` share.
+`ConicBlocks` are the rows that the path and `modes.py` share.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Try(NamedTuple):
     steepest: float  # mu beyond this counts as this; Newton's method then takes the true one
 
 
-class Blocks(NamedTuple):
+class ConicBlocks(NamedTuple):
     """The scaled problem block by block: m blocks, r coordinates.
 
     w = sum over all rows of push f, u = rows w + free. Impulses f are in units in which friction
@@ -62,7 +62,7 @@ class Blocks(NamedTuple):
 
 
 @kernel
-def blocks_of(p: Cones) -> Blocks:
+def blocks_of(p: Cones) -> ConicBlocks:
     """The blocks of a scaled problem: its contacts, then its box rows."""
     n, r = p.normal.shape
     m = n + p.parent.shape[0] - p.first[n]
@@ -86,7 +86,7 @@ def blocks_of(p: Cones) -> Blocks:
             rows[i, 1:] = p.rows[unit[i]]
             push[i, 1:] = p.rows[unit[i]]
             free[i, 1:] = p.free[unit[i]]
-    return Blocks(rows, push, free, mu, steep, limit, unit)
+    return ConicBlocks(rows, push, free, mu, steep, limit, unit)
 
 
 @kernel
@@ -129,7 +129,7 @@ def inverse_scaling(x: Array, y: Array, compliance: float, out: Array) -> bool:
 
 @kernel
 def linearize(
-    p: Blocks,
+    p: ConicBlocks,
     size: Array,
     x: Array,
     y: Array,
@@ -182,7 +182,7 @@ def linearize(
 
 @kernel
 def move(
-    p: Blocks,
+    p: ConicBlocks,
     y: Array,
     scaling: Array,
     inverse: Array,
@@ -234,7 +234,7 @@ def room(x: Array, dx: Array) -> float:
 class Path:
     """A walk along the path: the state x, y (m, 3), w (r,), and what a step needs."""
 
-    def __init__(self, blocks: Blocks, how: Try) -> None:
+    def __init__(self, blocks: ConicBlocks, how: Try) -> None:
         m, _, r = blocks.rows.shape
         self.blocks, self.how = blocks, how
         is_box = blocks.limit >= 0.0

@@ -1,6 +1,6 @@
 """The exact cone by an interior point: the last rung, for what pivoting does not reach.
 
-The problem, in the unit rows of `cones.py`, block by block (contacts, then box rows; `Blocks`):
+The problem, in the unit rows of `cones.py`, block by block (`ConicBlocks`: contacts, box rows):
 A_i (3, r) holds a normal and two tangent rows, divided so that the friction cone is
 x_0 >= |x_t|. With z = A w + b the velocities and De Saxce's change of variable
 
@@ -56,7 +56,7 @@ from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.problem.validation import refuse_tied_rows
 from stiction.contact.solvers.attempt import Attempt, Options
 from stiction.contact.solvers.conic.modes import polish, take_proximal_step
-from stiction.contact.solvers.conic.path import Blocks, Path, Try, blocks_of
+from stiction.contact.solvers.conic.path import ConicBlocks, Path, Try, blocks_of
 from stiction.status import Code
 
 Array = NDArray[np.float64]
@@ -125,7 +125,7 @@ class Blocked:
         f[self.rough, 1:] = phi
         return f
 
-    def corrected(self, f: Array) -> Blocks:
+    def corrected(self, f: Array) -> ConicBlocks:
         """Blocks whose velocities agree with the problem's own arrays at the impulses f."""
         p, nc, b = self.problem, self.problem.nc, self.blocks
         row = p.contact_velocity(p.velocity_from(*self.impulses(f)))
