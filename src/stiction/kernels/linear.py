@@ -2,7 +2,7 @@
 
 Own loops rather than LAPACK: a threaded BLAS wakes its workers for a few hundred flops, and on
 a busy machine waits milliseconds for them where the work is two microseconds. All work in place
-and return plain numbers. Sparse systems have `sparse.py` and `skyline.py`.
+and return plain numbers.
 
     solve_dense                        any square matrix, by elimination with row exchanges
     factorize, divide, undivide, solve A = L L' kept as U = L', whose rows end at `last`: with many
@@ -12,6 +12,16 @@ and return plain numbers. Sparse systems have `sparse.py` and `skyline.py`.
                                        O(k^2) each; the leading k x k block of L is in use
     project_out, orthonormal_rows      Gram-Schmidt
     root, merge                        sets that grow together (union-find)
+
+Other factors are elsewhere because what they factorize is stored otherwise:
+
+    sparse.py                blocks by nodes of a graph, in the order of least degree: heaps, nearly
+                             empty, symmetric or not
+    skyline.py               rows of a lower triangle end to end, the last eliminated first: the
+                             inertia of kinematic trees, whose branches then do not fill each other
+    pivoting.py              the inverse of an LCP's basis, updated by a row and a column per pivot
+    articulated/assemble.py  6 x 6 at each joint, the largest pivot first: rows of a loop may depend
+                             on others, and are then left out
 """
 
 from __future__ import annotations
