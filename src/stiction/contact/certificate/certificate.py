@@ -59,14 +59,13 @@ from numpy.typing import ArrayLike
 
 from stiction.contact.certificate.grading import grade_problem
 from stiction.contact.certificate.laws import Entry, Law, Table
+from stiction.contact.problem.laws import LAWS
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.validation import impulse
 from stiction.errors import InvalidInput
 from stiction.tolerances import RESIDUAL
 
 LawName = Literal["coulomb", "frictionless", "no-slip", "viscous", "convex"]
-
-LAWS: dict[str, Law] = {law.name.lower().replace("_", "-"): law for law in Law}
 
 _ROWS = {
     Entry.DYNAMICS: ("dynamics", "N s", "dof"),

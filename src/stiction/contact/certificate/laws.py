@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.laws import Law as Law
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.packing import packed
 
@@ -33,16 +34,6 @@ class Entry(IntEnum):
 
 
 ENTRIES = len(Entry)
-
-
-class Law(IntEnum):
-    """Tangential laws, see `certificate.py`."""
-
-    COULOMB = 0
-    FRICTIONLESS = 1
-    NO_SLIP = 2
-    VISCOUS = 3
-    CONVEX = 4
 
 
 @packed

@@ -22,12 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from stiction.contact.derivatives.modes import Answer, Behaviour, read
 from stiction.contact.derivatives.system import ModeSystem
 from stiction.contact.problem.arrays import Array
+from stiction.contact.problem.laws import LAWS, Law
 from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, unknown
 from stiction.tolerances import RESIDUAL
 
-LAWS = ("coulomb", "frictionless", "no-slip", "viscous")
-"""That derivatives are known for."""
+DIFFERENTIABLE = {name: law for name, law in LAWS.items() if law is not Law.CONVEX}
+"""Laws that derivatives are known for, by name."""
 
 _OWN = ("mass", "velocity", "force", "normal", "tangent", "joint", "joint_target", "box")
 _BOTH = ("free_velocity", "friction", "viscosity", "bound")
@@ -69,8 +70,8 @@ class ContactDerivatives:
     ) -> None:
         if not 0.0 <= smoothing < 1.0:
             raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
-        if law not in LAWS:
-            reason = f"the law is {law!r}: derivatives are known for {', '.join(LAWS)}"
+        if law not in DIFFERENTIABLE:
+            reason = f"the law is {law!r}: derivatives are known for {', '.join(DIFFERENTIABLE)}"
             raise InvalidInput("solution", reason)
         self.problem, self.answer = problem, answer
         arrays, dt = problem.arrays, problem.dt

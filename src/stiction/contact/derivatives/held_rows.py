@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.laws import Law
 from stiction.contact.problem.modes import Mode, choose_mode
 from stiction.contact.problem.scales import block_speed, friction_weight, row_speed
 from stiction.kernels.compile import lean, lean_leaf
@@ -24,9 +25,6 @@ from stiction.kernels.packing import packed
 from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
-
-COULOMB, FRICTIONLESS, NO_SLIP, VISCOUS = range(4)
-"""Places in `LAWS` of `derivatives.py`."""
 
 
 class Size(IntEnum):
@@ -99,11 +97,11 @@ def _read_polygon(out: Held, i, mu, facets, x, y):
 def _read_friction(b: Blocks, i, law, facets, u, f, weight, scale, pressed, out: Held):
     """Tangents of contact i."""
     mu, ahead = b.data[i, Datum.SLIDE], b.data[i, Datum.BOUND] < 0.0
-    if law == VISCOUS and not ahead:
+    if law == Law.VISCOUS and not ahead:
         _curve(out, i, 1.0, 0.0, b.data[i, Datum.DRAG])
         _curve(out, i, 0.0, 1.0, b.data[i, Datum.DRAG])
-    holds = law == NO_SLIP and mu > 0.0 and not ahead
-    if law == COULOMB and pressed and mu > 0.0:
+    holds = law == Law.NO_SLIP and mu > 0.0 and not ahead
+    if law == Law.COULOMB and pressed and mu > 0.0:
         size, slip = np.hypot(f[i, 1], f[i, 2]), np.hypot(u[i, 1], u[i, 2])
         if facets > 0:
             sector = 2.0 * np.pi / facets
@@ -162,7 +160,7 @@ def read_held(b: Blocks, count, law, facets, u, f, weight, sigma, out: Held):
             _read_friction(b, i, law, facets, u, f, weight, scale, pressed, out)
         for r in range(3, rows):
             ratio = b.data[i, Datum.SPIN] if r == 3 else b.data[i, Datum.ROLL]
-            if law != COULOMB or not ratio > 0.0:
+            if law != Law.COULOMB or not ratio > 0.0:
                 continue
             most = ratio * max(f[i, 0], 0.0)
             if _is_held(most, f[i, r], u[i, r], weight[i, r], row_speed(b, i, r, sigma)):

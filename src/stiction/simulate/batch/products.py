@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.derivatives.derivatives import LAWS
+from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.errors import StictionError
 from stiction.simulate.batch.loop import Cursor, Phase
 from stiction.simulate.batch.pool import Worker, task_simulation
@@ -33,7 +33,7 @@ class Products:
         check_law(core.settings.contact.law)
         self.job = core.job
         self._core, self._want, self._ids, self._arrays = core, want, ids, arrays
-        self._law = LAWS.index(core.settings.contact.law)
+        self._law = DIFFERENTIABLE[core.settings.contact.law]
 
     def start(self, worker: Worker) -> None:
         """Prepares a worker's request."""
@@ -89,7 +89,7 @@ class Products:
         """Notes what answered a step."""
         if answer.flag == FRICTIONLESS:
             assert worker.derivatives is not None
-            worker.derivatives.request[Ask.LAW] = LAWS.index("frictionless")
+            worker.derivatives.request[Ask.LAW] = DIFFERENTIABLE["frictionless"]
 
     def fail(self, worker: Worker, at: int, error: StictionError) -> None:
         """Notes that the simulation at that position failed: it has no derivatives."""

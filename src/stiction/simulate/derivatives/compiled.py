@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.narrow_phase import TABLE
-from stiction.contact.derivatives.derivatives import LAWS
+from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.contact.problem.arrays import Array
 from stiction.simulate.derivatives.differences import Columns, allocate_columns
 from stiction.simulate.derivatives.memory import Transition
@@ -107,7 +107,7 @@ class CompiledDerivatives:
             self.follow()
         if not request[_STAGE] or engine.work.step.counts[_WATCHED]:
             return False
-        request[_WANT], request[_LAW] = want, LAWS.index(law)
+        request[_WANT], request[_LAW] = want, DIFFERENTIABLE[law]
         stop = self._call(data)
         if stop == _ROOM:
             self.make_room()

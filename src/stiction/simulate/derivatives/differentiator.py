@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.rows import Key, Place
-from stiction.contact.derivatives.derivatives import LAWS
+from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Size
@@ -285,8 +285,8 @@ class Differentiator:
 
 def check_law(law: str) -> None:
     """Raises InvalidInput where a law of contact has no derivatives."""
-    if law not in LAWS:
-        reason = f"has the law {law!r}: derivatives are known for {', '.join(LAWS)}"
+    if law not in DIFFERENTIABLE:
+        reason = f"has the law {law!r}: derivatives are known for {', '.join(DIFFERENTIABLE)}"
         raise InvalidInput("contact", reason)
 
 

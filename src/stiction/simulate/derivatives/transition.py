@@ -66,7 +66,7 @@ class Ask(IntEnum):
     TABLE = 1
     """`narrow_phase.TABLE`"""
     LAW = 2
-    """Its place in `LAWS`."""
+    """`Law`."""
     FACETS = 3
     LENGTH = 4
     """(1,) the size of what moves [m]."""

@@ -30,7 +30,7 @@ from scipy.sparse.csgraph import connected_components
 from stiction.articulated.compiled import articulate
 from stiction.articulated.interface import body_arrays, loop_arrays
 from stiction.bridge.rows import Key, Place
-from stiction.contact.certificate.certificate import LAWS, Certificate, from_table
+from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.grading import grade_blocks
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.model import ContactModel, grade_status
@@ -43,6 +43,7 @@ from stiction.contact.problem.block_problem import (
     put_solution,
 )
 from stiction.contact.problem.blocks import Head, Kind, row_velocities
+from stiction.contact.problem.laws import LAWS
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
