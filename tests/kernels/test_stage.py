@@ -13,17 +13,6 @@ from stiction.kernels.packing import pack, packed, unpacker
 from stiction.kernels.stage import stage
 
 
-@stage("float64(int64, float64)", eager=False)
-def scaled(count, size):
-    """For the tests."""
-    return count * size
-
-
-@stage("void(int64)", eager=False)
-def noted(address):
-    """For the tests: nothing to give back."""
-
-
 @packed
 class Some(NamedTuple):
     """Arrays of three kinds."""
@@ -33,19 +22,25 @@ class Some(NamedTuple):
     index: Any
 
 
-scale, note = scaled.external, noted.external
-
-
-@kernel
-def scale_if(wanted, size):
-    """For the tests."""
-    if wanted > 0:
-        note(wanted)
-        return scale(wanted, size) + scale(wanted, 1.0)
-    return 0.0
-
-
 def test_a_late_stage_compiles_when_it_is_first_called_and_not_before():
+    # Defined here: whoever compiles all stages that are known compiles those of this file too.
+    @stage("float64(int64, float64)", eager=False)
+    def scaled(count, size):
+        return count * size
+
+    @stage("void(int64)", eager=False)
+    def noted(address):
+        """Nothing to give back."""
+
+    scale, note = scaled.external, noted.external
+
+    @kernel
+    def scale_if(wanted, size):
+        if wanted > 0:
+            note(wanted)
+            return scale(wanted, size) + scale(wanted, 1.0)
+        return 0.0
+
     assert scale_if(0, 2.5) == 0.0
     assert scaled._address == 0
     assert scale_if(2, 2.5) == 7.0

@@ -36,7 +36,7 @@ class Setting(IntEnum):
     ATTEMPTS = 4
     """Of the interior point from nothing, at most."""
     MENDED = 5
-    """1 if `patches.py` stands behind: then no attempt from nothing is made on a large island where
+    """1 if `patches.py` stands behind: then no attempt from nothing is made on a heap where
     what is at hand can be mended."""
     FACTORIZATIONS = 6
     """Count, written by the solvers."""
