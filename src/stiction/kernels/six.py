@@ -3,8 +3,9 @@
 Loops over six are too short for the compiler to turn into vector instructions by itself. These
 take arrays of numbers in C's order, of any dimensions, and where in them to begin.
 
-Products are added in one instruction, rounded once, where the processor has it. Elsewhere that
-would be a call for every number, and products and sums are rounded one after the other.
+Products of blocks are added in one instruction, rounded once, where the processor has it. Elsewhere
+that would be a call for every number. All else is rounded product by product and sum by sum: what
+is symmetric then stays so to the last bit, and comes to rest exactly.
 """
 
 from __future__ import annotations
@@ -44,19 +45,20 @@ def _repeated(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(single, ir.Constant(SIX, ir.Undefined), places)
 
 
-def _add(builder: Any, total: Any, factor: Any, row: Any) -> Any:
+def _add(builder: Any, total: Any, factor: Any, row: Any, fused: bool = False) -> Any:
     """total + factor row, or without the total if that is None."""
     if total is None:
         return builder.fmul(factor, row)
-    if FUSED:
+    if fused:
         kind = ir.FunctionType(SIX, [SIX] * 3)
         fused = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v6f64")
         return builder.call(fused, (factor, row, total))
     return builder.fadd(total, builder.fmul(factor, row))
 
 
-def _add_three(context: Any, builder: Any, kind: Any, array: Any, terms: Any, total: Any) -> Any:
-    """total + x A[a:a+6] + y A[b:b+6] + z A[c:c+6]."""
+def _sum_of_three(context: Any, builder: Any, kind: Any, array: Any, terms: Any) -> Any:
+    """x A[a:a+6] + y A[b:b+6] + z A[c:c+6]."""
+    total = None
     for factor, at in terms:
         row = _load(context, builder, kind, array, at)
         total = _add(builder, total, _repeated(builder, factor), row)
@@ -74,9 +76,8 @@ def add_three(
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, o, array, x, a, y, b, z, c = args
         pointer = _pointer(context, builder, sig.args[0], to, o)
-        terms, before = ((x, a), (y, b), (z, c)), builder.load(pointer, align=8)
-        total = _add_three(context, builder, sig.args[2], array, terms, before)
-        builder.store(total, pointer, align=8)
+        total = _sum_of_three(context, builder, sig.args[2], array, ((x, a), (y, b), (z, c)))
+        builder.store(builder.fadd(builder.load(pointer, align=8), total), pointer, align=8)
         return context.get_dummy_value()
 
     return signature, generate
@@ -92,8 +93,7 @@ def put_three(
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, o, array, x, a, y, b, z, c = args
-        terms = ((x, a), (y, b), (z, c))
-        total = _add_three(context, builder, sig.args[2], array, terms, None)
+        total = _sum_of_three(context, builder, sig.args[2], array, ((x, a), (y, b), (z, c)))
         builder.store(total, _pointer(context, builder, sig.args[0], to, o), align=8)
         return context.get_dummy_value()
 
@@ -136,7 +136,7 @@ def take_product(typingctx: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any)
             for k in range(6):
                 entry = builder.load(builder.gep(entries, [after(a, 6 * i + k)]))
                 factor = _repeated(builder, builder.fneg(entry))
-                total = _add(builder, total, factor, rows[k])
+                total = _add(builder, total, factor, rows[k], FUSED)
             builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 

@@ -22,10 +22,11 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.iteration import (
-    CONTENT,
     FINISH_EPS,
     NEAR,
+    SMALL,
     SOLVED,
+    contentment,
     follow_attempt,
 )
 from stiction.contact.solvers.proximal import EXACT, copy_island, enter_cones, load_of, refine
@@ -84,13 +85,6 @@ ENOUGH = 2e-9
 FINISH, LINGER = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
 attempt that fell short."""
-
-SMALL = 48
-"""Blocks of a small island, which the contact model's whole ladder is asked about where nothing
-else does. The least impulses are looked for after the interior point, so that it
-shares a load as a warm start does: how a box slides depends on which corner presses. Larger heaps
-seldom have any inside their cones."""
-
 
 HEAP = 300
 """Blocks of an island beyond which patches cost less than an attempt from nothing, which solves two
@@ -228,7 +222,7 @@ def _follow_attempts(
         taken += 1
         copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
         if best > SOLVED:
-            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, CONTENT, best)
+            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, contentment(g, k), best)
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)

@@ -24,8 +24,8 @@ from stiction.contact.problem.block_problem import cut_out, put_solution, to_pro
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands import SMALL, solve_blocks
+from stiction.contact.solvers.interior_point.iteration import SMALL, SOLVED
+from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import Island, mend_island, persist
 from stiction.contact.solvers.workspace import Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
