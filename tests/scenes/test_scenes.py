@@ -307,3 +307,13 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
         scenes.load(path)
     with pytest.raises(InvalidInput, match="a file takes no options"):
         scenes.load(path, boxes=2)
+
+
+def test_a_pinched_part_comes_to_rest_to_the_last_bit():
+    model, data, _ = stiction.scenes.load("pinch")
+    sim = stiction.Simulator(model)
+    sim.step(data, 50)
+    before = data.qpos.copy()
+    sim.step(data, 50)
+    assert not data.qvel.any()
+    assert (data.qpos == before).all()
