@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from stiction import scenes
+from stiction import Simulator, scenes
 from stiction.errors import InvalidInput
 from stiction.scenes.humanoid import SQUAT_DEPTH, SQUAT_PERIOD
 from stiction.scenes.legs import LEGS
@@ -310,8 +310,8 @@ def test_a_file_that_is_no_model_is_refused(tmp_path):
 
 
 def test_a_pinched_part_comes_to_rest_to_the_last_bit():
-    model, data, _ = stiction.scenes.load("pinch")
-    sim = stiction.Simulator(model)
+    model, data, _ = scenes.load("pinch")
+    sim = Simulator(model)
     sim.step(data, 50)
     before = data.qpos.copy()
     sim.step(data, 50)
