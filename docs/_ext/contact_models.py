@@ -45,11 +45,12 @@ def describe(entry):
     forms = ", ".join(f"`{form}`" for form in entry.forms)
     model = registry.parse_contact(next(iter(entry.forms)))
     after = model.at_impact
+    ways = () if model.compiled is None else model.compiled.solver.rungs
     return (
         f"`{type(model).__name__}`",
         forms,
         model.law,
-        "a call from Python" if model.compiled is None else f"`{model.compiled.solver}`",
+        ", ".join(f"`{way}`" for way in ways) or "a call from Python",
         model.sustained.kind.name.lower(),
         "itself" if after is model else f"`{type(after).__name__}`",
     )

@@ -119,7 +119,8 @@ def test_the_tables_of_models_have_a_row_for_each(page):
     rows = [line for line in text.splitlines() if line.startswith("|")]
     for entry in registry.BUILT_IN:
         model = registry.parse_contact(next(iter(entry.forms)))
-        solver = "called from Python" if model.compiled is None else f"`{model.compiled.solver}`"
+        ways = () if model.compiled is None else model.compiled.solver.rungs
+        solver = ", ".join(f"`{way}`" for way in ways) or "called from Python"
         found = [row for row in rows if f"`{type(model).__name__}(" in row]
         assert found, f"{entry.name} is missing"
         assert all(solver in row for row in found), f"{entry.name} is solved by {solver}"

@@ -111,7 +111,7 @@ def test_the_compiled_solvers_attempt_counts_as_one(monkeypatch):
     monkeypatch.setattr(Coulomb, "solve", lambda self, problem: Helpless().solve(problem))
     report = sim.step(data)
     assert report.missed
-    assert report.rungs == ("warm start", "interior point", "best attempt")
+    assert report.rungs == ("proximal", "interior point", "best attempt")
     assert 0.0 < report.certificate.worst < 1e-8
     assert sum(sim.statistics.rungs.values()) == sim.statistics.steps == 1
 

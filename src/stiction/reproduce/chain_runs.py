@@ -165,7 +165,7 @@ def _step(
 
 def _take_over(ran: Ran, statistics: Statistics, elapsed: float) -> None:
     """Takes over what the simulator counted; `elapsed` is the time of day of all steps [s]."""
-    compiled = statistics.rungs.get("warm start", 0) + statistics.rungs.get("interior point", 0)
+    compiled = statistics.rungs.get("proximal", 0) + statistics.rungs.get("interior point", 0)
     # What is beyond the compiled stages is the ladder's, where it was climbed.
     stages = sum(statistics.seconds.values())
     outside = max(0.0, elapsed - stages)

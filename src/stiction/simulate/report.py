@@ -22,9 +22,6 @@ from stiction.simulate.time_stepping.workspace import Figure, Record, Stage, Tot
 
 Array = NDArray[np.float64]
 
-WARM = "warm start"
-"""The rung of a step for which the last step's impulses were enough of a start."""
-
 FRICTIONLESS = "without friction"
 """The rung of a step that went on without friction."""
 
@@ -236,21 +233,24 @@ class Statistics:
 def summarize(
     total: Array,
     rungs: Counter[str],
-    solver: str | None,
+    ways: tuple[str, ...],
     elapsed: float,
     ticks: NDArray[np.int64],
 ) -> Statistics:
     """Statistics of totals (Total,).
 
-    rungs: steps by the way that answered, but for warm starts and the compiled `solver`.
+    rungs: steps by the way that answered, but for those of the compiled solver.
+    ways: the compiled solver's own rungs, first and last; none where steps are not compiled.
     elapsed, ticks: time of all calls [s], and how it is shared among the stages.
     """
     steps = int(total[Total.STEPS])
     each = 1.0 / max(steps, 1)
     warm = int(total[Total.WARM])
-    counted = Counter({WARM: warm, **rungs})
-    if solver is not None and steps > counted.total():
-        counted[solver] += steps - counted.total()
+    counted: Counter[str] = Counter()
+    if ways:
+        counted[ways[0]] += warm
+        counted[ways[-1]] += steps - warm - rungs.total()
+    counted += rungs  # which drops what answered no step
     return Statistics(
         steps,
         float(total[Total.WORST]),

@@ -86,7 +86,7 @@ def test_simulations_that_are_stepped_now_and_then_keep_their_own_impulses():
         for k in np.flatnonzero(chosen):
             pairs[k][0].step(pairs[k][1], 2)
     assert_same(batch, pairs)
-    assert (batch.rung == "warm start").any()
+    assert (batch.rung == "proximal").any()
 
 
 def test_what_rests_has_the_same_bits_and_outputs_though_threads_serve_many():
@@ -182,7 +182,7 @@ def test_a_contact_model_that_is_not_compiled_is_called_from_python():
     batch.step(nstep=3)
     assert batch.qvel[:, 0] == pytest.approx(1.0 - 0.006 * 9.81, rel=1e-6)
     assert len(set(batch.rung)) == 1
-    assert batch.rung[0] not in ("warm start", "failed", "")
+    assert batch.rung[0] not in ("proximal", "failed", "")
 
 
 def test_reset_drops_the_impulses():

@@ -53,7 +53,7 @@ def test_every_step_of_a_pile_is_certified(count, shape, friction, ratio):
     data, sim = mujoco.MjData(model), stiction.Simulator(model)
     for _ in range(300):
         assert sim.step(data).certificate.worst <= 1e-8
-    assert set(sim.statistics.rungs) <= {"warm start", "interior point", "patches"}
+    assert set(sim.statistics.rungs) <= {"proximal", "interior point", "patches"}
 
 
 def test_polygons_no_slip_and_viscous_contact_solve_piles_as_well():
@@ -130,7 +130,7 @@ def test_a_step_within_its_budget_is_flagged_where_that_ran_out():
     data = mujoco.MjData(model)
     sim = stiction.Simulator(model, budget=1e-9, on_failure="best", tolerance=1e-7)
     rungs = [sim.step(data).rung for _ in range(200)]
-    assert set(rungs) <= {"warm start", "interior point", "budget", "best attempt"}
+    assert set(rungs) <= {"proximal", "interior point", "budget", "best attempt"}
     assert np.isfinite(data.qpos).all()
     with pytest.raises(stiction.InvalidInput, match="budget"):
         stiction.Simulator(model, budget=-1.0)

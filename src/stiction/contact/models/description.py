@@ -18,13 +18,18 @@ Array = NDArray[np.float64]
 
 
 class StepSolver(StrEnum):
-    """The compiled solvers of a time step; a member is the name of its rung."""
+    """The compiled solvers of a time step; a member is the name of its last rung."""
 
     INTERIOR_POINT = "interior point"
     """Newton's method in velocities from the last step's impulses, and where that does not do an
     interior point, island by island (`solvers/islands.py`)."""
     DRIVING = "driving"
-    """Baraff's algorithm (`solvers/baraff`)."""
+    """Baraff's algorithm (`solvers/baraff`), from the last step's impulses or from nothing."""
+
+    @property
+    def rungs(self) -> tuple[str, ...]:
+        """The ways that it goes, in the order in which they are tried."""
+        return ("proximal", self.value) if self is StepSolver.INTERIOR_POINT else (self.value,)
 
 
 class Compiled(NamedTuple):

@@ -1,7 +1,7 @@
 """A problem by blocks, island by island: Newton's method from the last step's impulses, and where
 that fails the interior point.
 
-    warm start       `proximal` from the given impulses: their modes alone first, so that redundant
+    proximal         `proximal` from the given impulses: their modes alone first, so that redundant
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
     interior point   `interior_point`, near the given impulses, then from nothing and near the best

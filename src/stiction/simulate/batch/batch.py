@@ -111,7 +111,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
 
     @property
     def rung(self) -> NDArray[np.str_]:
-        """(nsim,) how those steps were answered: "warm start" where the last step's impulses were
+        """(nsim,) how those steps were answered: "proximal" where the last step's impulses were
         enough of a start in all of them, else the way that was needed in addition; "failed"."""
         return self._b.rung
 

@@ -38,7 +38,6 @@ from stiction.simulate.batch.loop import (
 from stiction.simulate.batch.pool import Pool, Task, Worker, task_simulation
 from stiction.simulate.batch.products import Products
 from stiction.simulate.derivatives.transition import Want
-from stiction.simulate.report import WARM
 from stiction.simulate.settings import Settings
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.engine import Guess
@@ -101,7 +100,8 @@ class Core:
         self.results = np.zeros((nsim, RESULTS))
         """(nsim, Result)"""
         compiled = self._pool.workers[0].engine.compiled
-        self.rungs = [WARM, "" if compiled is None else str(compiled.solver)]
+        ways = ("",) if compiled is None else compiled.solver.rungs
+        self.rungs = [ways[0], ways[-1]]
         """Ways that answered, by number."""
         self._errors: dict[int, str] = {}
         self._ours = np.zeros(nsim, np.bool_)  # whose last call was one of ours

@@ -56,7 +56,7 @@ class CountedEvents:
     @property
     def statistics(self) -> Statistics:
         """Figures over all steps since the last reset."""
-        return summarize(self._total, self._rungs, None, self._elapsed, self._ticks)
+        return summarize(self._total, self._rungs, (), self._elapsed, self._ticks)
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""

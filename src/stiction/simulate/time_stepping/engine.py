@@ -34,7 +34,7 @@ from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
-from stiction.simulate.report import FRICTIONLESS, WARM, Facts, Report, Statistics, summarize
+from stiction.simulate.report import FRICTIONLESS, Facts, Report, Statistics, summarize
 from stiction.simulate.settings import Settings
 from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
@@ -87,7 +87,7 @@ class TimeEngine:
         self.work = Workspace(model)
         self.guard = Guard()
         self.compiled = settings.compiled
-        self._solver = () if self.compiled is None else (str(self.compiled.solver),)
+        self._ways = () if self.compiled is None else self.compiled.solver.rungs
         self._restitution = check_restitution(model, settings.restitution)
         if settings.delassus == "assembly":
             validation.check_still_surfaces(model, "delassus='assembly'")
@@ -301,10 +301,10 @@ class TimeEngine:
         iterations, attempts, blocks = step.counts[_GATHERED].tolist()
         verdict: Certificate | tuple[Law, Table]
         if solution is not None:
-            rungs, verdict = (*self._solver, *solution.rungs), solution.certificate
+            rungs, verdict = (*self._ways, *solution.rungs), solution.certificate
         else:
             assert self.compiled is not None, "other answers come as solutions"
-            rungs = (WARM, *self._solver, *answer.climbed) if attempts > 0 else (WARM,)
+            rungs = (*self._ways, *answer.climbed) if attempts > 0 else self._ways[:1]
             law = Law.FRICTIONLESS if answer.flag == FRICTIONLESS else self.compiled.law
             verdict = (law, copy_table(self.work))
         return Facts(
@@ -321,9 +321,9 @@ class TimeEngine:
     @property
     def statistics(self) -> Statistics:
         """Figures over all steps since the last reset."""
-        solver = self._solver[0] if self._solver else None
         step = self.work.step
-        return summarize(step.total, self._rungs, solver, self._elapsed, step.spent + step.ticks)
+        ticks = step.spent + step.ticks
+        return summarize(step.total, self._rungs, self._ways, self._elapsed, ticks)
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""
