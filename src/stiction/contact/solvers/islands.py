@@ -23,11 +23,11 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.iteration import (
     FINISH_EPS,
-    NEAR,
-    SMALL,
+    NEAR_ATTEMPT,
     SOLVED,
     contentment,
     follow_attempt,
+    is_small,
 )
 from stiction.contact.solvers.proximal import EXACT, copy_island, enter_cones, load_of, refine
 from stiction.contact.solvers.system import assemble, push, solve, speeds
@@ -57,7 +57,7 @@ class Start(NamedTuple):
     limit: float
     """Iterations at most."""
     patience: float
-    """Iterations without half the residual before it is given up; of islands up to SMALL."""
+    """Iterations without half the residual before it is given up; of islands up to SMALL_ISLAND."""
     hurry: float
     """The same of larger ones: their modes seldom come right after going round."""
     enough: float
@@ -82,7 +82,7 @@ MENDABLE = 0.1
 ENOUGH = 2e-9
 """Residual with which no further attempt is made: rounding may leave as much on a heap."""
 
-FINISH, LINGER = 12, 6
+RESCUE_STEPS, RESCUE_PATIENCE = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
 attempt that fell short."""
 
@@ -217,12 +217,15 @@ def _follow_attempts(
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
     taken = 0
     while near or (cold < most and best > enough):
-        best = follow_attempt(address, k, load, np.int64(NEAR) if near else cold, best)
+        best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT) if near else cold, best)
         cold += 0 if near else 1
         taken += 1
         copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
         if best > SOLVED:
-            found = refine(address, k, load, 1, FINISH_EPS, FINISH, LINGER, contentment(g, k), best)
+            found = refine(
+                address, k, load, 1, FINISH_EPS, RESCUE_STEPS, RESCUE_PATIENCE, contentment(g, k),
+                best,
+            )  # fmt: skip
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
@@ -262,7 +265,7 @@ def solve_blocks(address, count):
                     work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
             continue
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
-        small = g.members[k + 1] - g.members[k] <= SMALL
+        small = is_small(g, k)
         most = setting[Setting.ATTEMPTS]
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:

@@ -46,15 +46,15 @@ from stiction.contact.solvers.workspace import (
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-ROUNDS = 6
+MENDING_ROUNDS = 6
 
-SHARE, MOST = 0.1, 16
+MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
 
 PATCH_ATTEMPTS = 3
 """Of the interior point from nothing, on a patch."""
 
-FINISH, LINGER = 8, 2
+REJOIN_STEPS, REJOIN_PATIENCE = 8, 2
 """Iterations of Newton's method on the whole island, at most and without half the residual."""
 
 Passes = Callable[[float], bool]
@@ -90,16 +90,18 @@ def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
     island = Island(work, k)
     kept, rings, taken = island.iterate(), 1, 0
     spread_residual(address, k, load)
-    while not passes(best) and taken < ROUNDS:
+    while not passes(best) and taken < MENDING_ROUNDS:
         nodes = island.find_nodes(work.system.pull[island.members, 0], rings)
         if nodes.sum() == island.nodes:
-            taken = ROUNDS
+            taken = MENDING_ROUNDS
             break
         island.solve_patch(nodes)
         spread_residual(address, k, load)
         after = float(work.system.pull[island.members, 0].max())
         eps = min(FINISH_EPS, max(LEAST_EPS, KICK * after))
-        found = refine_island(address, k, load, 1, eps, FINISH, LINGER, CONTENT, np.inf)
+        found = refine_island(
+            address, k, load, 1, eps, REJOIN_STEPS, REJOIN_PATIENCE, CONTENT, np.inf
+        )
         if not found < best:
             island.put(*kept)
             rings += 1
@@ -108,7 +110,7 @@ def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
             best, kept = found, island.iterate()
         taken += 1
     outcome[k, Outcome.RESIDUAL] = best
-    return taken < ROUNDS or passes(best)
+    return taken < MENDING_ROUNDS or passes(best)
 
 
 class Island:
@@ -142,8 +144,8 @@ class Island:
 
     def find_nodes(self, residual: Array, rings: int) -> Mask:
         """(nodes,) those of the patch around the blocks with the largest residuals (members,)."""
-        wrong = np.argsort(-residual, kind="stable")[:MOST]
-        wrong = wrong[residual[wrong] >= SHARE * residual.max()]
+        wrong = np.argsort(-residual, kind="stable")[:MENDED_AT_ONCE]
+        wrong = wrong[residual[wrong] >= MENDED_SHARE * residual.max()]
         blocks = np.zeros(len(self.members))
         blocks[wrong] = 1.0
         for _ in range(rings):

@@ -70,10 +70,10 @@ resolves the mass beside the rows."""
 BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well; above, it says nothing."""
 
-NEAR = 1e-6
+MAY_PRESS = 1e-6
 """Speed over the load, by energy, below which a contact that has separated may yet press."""
 
-EDGE = 1e-9
+PRESSES = 1e-9
 """Impulse over the load, by energy, beyond which it does; below it is rounding, divided by eps."""
 
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
@@ -403,8 +403,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     ready, whole = False, False
     used = 0.0
     for turn in range(limit):
-        near = NEAR * load if turn > 0 else 0.0
-        changed, slides = find_modes(b, g, k, law, facets, work, eps, near, EDGE * load)
+        near = MAY_PRESS * load if turn > 0 else 0.0
+        changed, slides = find_modes(b, g, k, law, facets, work, eps, near, PRESSES * load)
         anew = changed or slides or whole or not ready or used != eps
         whole = slides
         memory = 0.0 if keep == 0 and (changed or turn == 0) else 1.0

@@ -24,7 +24,7 @@ from stiction.contact.problem.block_problem import cut_out, put_solution, to_pro
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.interior_point.iteration import SMALL, SOLVED
+from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
 from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import Island, mend_island, persist
 from stiction.contact.solvers.workspace import Outcome, Setting
@@ -76,7 +76,7 @@ def climb_islands(
         return solution.rungs
 
     def mend() -> tuple[str, ...]:
-        if size > SMALL:
+        if size > SMALL_ISLAND:
             persist(work.solver, k, 0, passes)
         else:
             mend_island(work.solver, k, passes)
@@ -88,7 +88,7 @@ def climb_islands(
         island = Island(work.solver, k)
         size = len(island.members)
         ways: list[tuple[Callable[[], tuple[str, ...]], float]] = [(mend, RESIDUAL)]
-        if size <= SMALL:
+        if size <= SMALL_ISLAND:
             ways.append((partial(climb, None), RESIDUAL))
         elif len(island.dofs) <= NARROW:
             ways.insert(0, (partial(climb, 1), RESIDUAL))

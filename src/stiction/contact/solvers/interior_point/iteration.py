@@ -3,8 +3,8 @@
 Coulomb's law is x in K, y in K, x . y = 0 with y = B (u + mu |u_t| e_n) (`rows.py`): a cone
 problem but for the term mu |u_t|. Mehrotra's predictor and corrector follow the path x . y = gap e,
 gap to zero. Impulses of redundant contacts come to lie in the middle of their cones. Near the end,
-when Alart and Curnier's residual falls below `CLOSE`, Newton's method on the modes (`proximal.py`)
-finishes. Begun from nothing, what it finds does not depend on the last step.
+when Alart and Curnier's residual falls below `FINISHABLE`, Newton's method on the modes
+(`proximal.py`) finishes. Begun from nothing, what it finds does not depend on the last step.
 
 What is kept: x, y, and the slacks of intervals stay inside; momentum and y = .. are met to
 (1 - a) of what they were in each step a. Where it departs from the textbook:
@@ -19,8 +19,8 @@ What is kept: x, y, and the slacks of intervals stay inside; momentum and y = ..
 
 How it fails: steps become too short, iterations or time run out. `ATTEMPTS` are tried in turn, each
 with a limit, and the best iterate of all is kept, with its residual. Before the first and between
-them it begins near what is known (`NEAR`): the last step's impulses and velocity, or the best
-iterate so far, moved into their cones. That takes four fifths of the factorizations, and often
+them it begins near what is known (`NEAR_ATTEMPT`): the last step's impulses and velocity, or the
+best iterate so far, moved into their cones. That takes four fifths of the factorizations, and often
 solves what an attempt has left undone. All of it was found by trial on problems of piles that
 Newton's method alone could not solve, and no proof stands behind it.
 """
@@ -83,15 +83,15 @@ SOLVED = 1e-9
 """Residual, relative to the load, with which an attempt is content; the certificate asks for 1e-8
 of scales that may be larger than the load or a little smaller."""
 
-CLOSE = 1e-6
+FINISHABLE = 1e-6
 """Residual at which Newton's method is tried: from ten times as far it takes twice as many
 factorizations, most of them in vain."""
 
-CLOSE_SMALL = 1e-5
+FINISHABLE_SMALL = 1e-5
 """The same of small islands, which are to come to rest exactly: their modes come right sooner, and
 Newton's method has the last digits from further off."""
 
-FINISH_EPS, FINISH, LINGER = 1e-4, 8, 1
+FINISH_EPS, FINISH_STEPS, FINISH_PATIENCE = 1e-4, 8, 1
 """Its compliance at most, iterations at most, and those without half the residual."""
 
 KICK = 30.0
@@ -102,16 +102,16 @@ CONTENT = 1e-10
 """Residual at which it ends, on islands that are not small. Bodies that come to rest there are
 refined further in the next steps, by their warm starts."""
 
-SMALL = 48
+SMALL_ISLAND = 48
 """Blocks of a small island, which the contact model's whole ladder is asked about where nothing
 else does. The least impulses are looked for after the interior point, so that it
 shares a load as a warm start does: how a box slides depends on which corner presses. Larger heaps
 seldom have any inside their cones."""
 
-WAIT = 3
+FINISH_EVERY = 3
 """Iterations between two such tries."""
 
-SHORT = 0.1
+FOLDED_STEP = 0.1
 """Step of the predictor that counts as a fold."""
 
 LEAST_STEP = 1e-8
@@ -142,7 +142,7 @@ class Attempt(NamedTuple):
     """Step below which an iteration is taken again with less of theta."""
 
 
-NEAR = -1
+NEAR_ATTEMPT = -1
 """Number of the attempt that begins near the impulses and the velocity at hand."""
 
 BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 24.0, 1.0, 0.0, 1.0, 0.01)
@@ -163,15 +163,21 @@ ATTEMPTS = (
 fewest factorizations on 363 steps of falling boxes, capsules and mixed bodies, also of boxes a
 hundred times as heavy as their neighbours, all of which are solved. The last three differ most."""
 
-EARLY = 1e-6
+UNREFINED_GAP = 1e-6
 """Gap, over the load, above which directions need no refinement: what it would mend is less than
 what the next iteration does."""
 
 
 @lean_leaf
+def is_small(g: Graph, k):
+    """Whether island k is a small one."""
+    return g.members[k + 1] - g.members[k] <= SMALL_ISLAND
+
+
+@lean_leaf
 def contentment(g: Graph, k):
     """Residual at which Newton's method may end on island k: small ones are to rest exactly."""
-    return CONTENT if g.members[k + 1] - g.members[k] > SMALL else EXACT
+    return EXACT if is_small(g, k) else CONTENT
 
 
 @lean
@@ -214,7 +220,7 @@ def _predict(
         if sign > 0.0 or (theta == 0.0 and sign != 0.0):
             step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(0))
             step = min(1.0, step)
-            if theta == 0.0 or shifts == 0.0 or step >= SHORT or tries >= shifts:
+            if theta == 0.0 or shifts == 0.0 or step >= FOLDED_STEP or tries >= shifts:
                 break
         if theta == 0.0:
             break
@@ -245,14 +251,14 @@ def _look(
 @stage("float64(intp, int64, float64, int64, float64)")
 def follow_path(address, k, load, number, best):
     """Best residual so far, after attempt `number` on island k; the best iterate is in best_f and
-    best_v of the interior point. Attempt NEAR begins at f and v of Newton's method. address: of a
+    best_v of the interior point. NEAR_ATTEMPT begins at f and v of Newton's method. address: of a
     packed workspace."""
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     deadline, r = request.setting[Setting.DEADLINE], w.r
-    near = number == NEAR
+    near = number == NEAR_ATTEMPT
     size, tau, hold, limit, lift, shifts, full, stuck = BEGIN_NEAR if near else ATTEMPTS[number]
     weight = work.weight
     low, high = g.positions[k], g.positions[k + 1]
@@ -268,18 +274,20 @@ def follow_path(address, k, load, number, best):
             for j in range(s.start[node], s.start[node + 1]):
                 w.v[j] = request.v_free[j]
         speeds(b, g, k, w.v, w.u)
-    last, kept, begun = -WAIT, 0.0, full
-    small = g.members[k + 1] - g.members[k] <= SMALL
+    last, kept, begun = -FINISH_EVERY, 0.0, full
+    small = is_small(g, k)
     for turn in range(int(limit)):
         gap = measure_gap(b, g, k, w, weight, 0.0)
         find_rest(b, g, k, w, weight)
         unbalanced(b, g, s, k, w.v, w.f, y.left, r)
         residual, best = _look(b, g, s, k, law, facets, w, work, load, r, best)
-        if residual <= (CLOSE_SMALL if small else CLOSE) and turn - last >= WAIT:
+        if residual <= (FINISHABLE_SMALL if small else FINISHABLE) and turn - last >= FINISH_EVERY:
             last = turn
             copy_island(g, s, k, w.f, w.v, work.f, work.v)
             eps = FINISH_EPS if small else min(FINISH_EPS, max(LEAST_EPS, KICK * residual))
-            found = refine(address, k, load, 1, eps, FINISH, LINGER, contentment(g, k), np.inf)
+            found = refine(
+                address, k, load, 1, eps, FINISH_STEPS, FINISH_PATIENCE, contentment(g, k), np.inf
+            )
             if found < best:
                 best = found
                 copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
@@ -298,7 +306,7 @@ def follow_path(address, k, load, number, best):
             if theta < full or shift > 0.0:
                 centring = max(centring, hold)
             aim(b, g, k, w, weight, centring * gap)
-            refined = np.int64(gap <= EARLY * load * load)
+            refined = np.int64(gap <= UNREFINED_GAP * load * load)
             step = _direction(b, g, s, y, k, w, weight, r, theta, shift, refined)
             step = min(1.0, tau * step)
             if step >= stuck or theta == 0.0:
