@@ -59,3 +59,24 @@ def test_a_room_of_contact_imports_only_from_those_before_it(path):
     for name in imported_modules(path):
         if name.startswith("stiction.contact."):
             assert name.split(".")[2] in reachable, f"{own} imports {name}"
+
+
+def test_a_name_that_guards_something_has_one_value():
+    """Thresholds and limits of all that computes or draws up reports; enumerations, which are
+    assigned several at a time, and sizes of what scenes and pages show are their files' own."""
+    values = {}
+    for path in FILES:
+        if path.relative_to(PACKAGE).parts[0] in ("scenes", "gym", "reproduce", "view"):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if not isinstance(node, ast.Assign):
+                continue
+            several = isinstance(node.targets[0], ast.Tuple)
+            names = node.targets[0].elts if several else node.targets
+            numbers = getattr(node.value, "elts", []) if several else [node.value]
+            kinds = float if several else (float, int)
+            for name, number in zip(names, numbers, strict=False):
+                if isinstance(number, ast.Constant) and isinstance(number.value, kinds):
+                    values.setdefault(name.id, {})[number.value] = path.name
+    assert len(values) > 100
+    assert {name: found for name, found in values.items() if len(found) > 1} == {}

@@ -133,7 +133,7 @@ def test_a_report_does_not_wait_for_ever_for_its_clip(pinched, monkeypatch):
     from stiction.record import page
 
     drawn(shoot([pinched], fps=10.0, look=SMALL))
-    monkeypatch.setattr(page, "PATIENCE", 0.0)
+    monkeypatch.setattr(page, "CLIP_WAIT", 0.0)
     assert "the first" in page._seen([pinched]).text
 
 

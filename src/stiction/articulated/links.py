@@ -36,7 +36,7 @@ Triple = tuple[float, float, float]
 
 STATIC = -1
 
-DEPENDENT = 1e-12
+DEPENDENT_AXIS = 1e-12
 """A joint axis this near to the span of those before it, relative to its length, makes the mass
 matrix singular, if it has no armature: the square, 1e-24, is what its inverse would rest on."""
 
@@ -264,7 +264,7 @@ def _orthogonalize(R: Array, Q: Array, d: int, free: int) -> bool:
                 above += v[i] * v[i]
             else:
                 below += v[i] * v[i]
-        if j < free and below <= DEPENDENT * DEPENDENT * above:
+        if j < free and below <= DEPENDENT_AXIS * DEPENDENT_AXIS * above:
             singular = True
         if below == 0.0 or j == 5:
             continue

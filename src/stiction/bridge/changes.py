@@ -44,7 +44,7 @@ SEEN_ONLY = re.compile(r".*_(user|rgba|matid|group)")
 DERIVED = ("bvh_aabb",)
 """Fields that `mj_setConst` derives from those: copied with them, not compared."""
 
-NEAR = 64
+ONE_RANGE = 64
 """Bytes between two fields up to which they are one range: MuJoCo aligns them."""
 
 
@@ -115,7 +115,7 @@ def _ranges(model: mujoco.MjModel, names: tuple[str, ...]) -> list[tuple[int, in
     spans = sorted((a.__array_interface__["data"][0], a.nbytes) for a in arrays if a.size)
     joined: list[tuple[int, int]] = []
     for start, length in spans:
-        if joined and start - sum(joined[-1]) < NEAR:
+        if joined and start - sum(joined[-1]) < ONE_RANGE:
             joined[-1] = (joined[-1][0], start + length - joined[-1][0])
         else:
             joined.append((start, length))

@@ -22,7 +22,7 @@ SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 AHEAD = 1.5
 """Steps of motion that a margin covers."""
 
-SHARE = 0.01
+REST_MARGIN = 0.01
 """Of a geom's radius, or of a limit's range: the margin at rest."""
 
 _NBODY, _NGEOM, _NJNT, _NTENDON, _NPAIR, _NV = (
@@ -116,7 +116,7 @@ def set_margins(m, d, v, v_free, free, extra):
                 r0, r1, r2, radius[g],
             ),
         )  # fmt: skip
-        margin[g] = AHEAD * dt * speed + SHARE * radius[g]
+        margin[g] = AHEAD * dt * speed + REST_MARGIN * radius[g]
         by_body[i] = max(by_body[i], margin[g])
         widest = max(widest, margin[g])
     first, second = integers(pointer(m + _PAIR_A), npair), integers(pointer(m + _PAIR_B), npair)
@@ -132,7 +132,7 @@ def set_margins(m, d, v, v_free, free, extra):
         numbers(pointer(m + _JNT_RANGE), 2 * njnt),
     )
     for k in range(njnt):
-        limit[k] = max(extra, AHEAD * dt * fastest + SHARE * (span[2 * k + 1] - span[2 * k]))
+        limit[k] = max(extra, AHEAD * dt * fastest + REST_MARGIN * (span[2 * k + 1] - span[2 * k]))
     ten, range_ = (
         numbers(pointer(m + _TEN_MARGIN), ntendon),
         numbers(pointer(m + _TEN_RANGE), 2 * ntendon),
@@ -149,7 +149,7 @@ def set_margins(m, d, v, v_free, free, extra):
             speed += rate[e] * v[column[e]]
             later += rate[e] * v_free[column[e]]
         fast = max(abs(speed), abs(later))
-        ten[k] = AHEAD * dt * fast + SHARE * (range_[2 * k + 1] - range_[2 * k])
+        ten[k] = AHEAD * dt * fast + REST_MARGIN * (range_[2 * k + 1] - range_[2 * k])
 
 
 @kernel

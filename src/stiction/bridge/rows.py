@@ -62,7 +62,7 @@ NOISE = 1e-13
 """Entry of a rigid equality over the largest one that is rounding: a loop in a plane has rows
 across it that would be zero."""
 
-ALIKE = 1.5e-4
+SAME_GAP = 1.5e-4
 """Difference of two gaps of a pair that does not count, over the smaller geom's radius. What the
 collision detector rounds decides nothing then: whether a face's four corners meet the ground in one
 step or in two. Ten times less, or more, and steps of piles need more attempts."""
@@ -320,7 +320,7 @@ def _read_contacts(m, d, b: Blocks, viscosity, near, deep, key, place, count, co
 
 @kernel
 def merge_gaps(m, b: Blocks, begin, count, key):
-    """Gives contacts of one pair whose gaps are all but equal (`ALIKE`) the smallest of them, so
+    """Gives contacts of one pair whose gaps are all but equal (`SAME_GAP`) the smallest of them, so
     that nothing is let in deeper. Blocks from `begin` on; a pair's stand together."""
     dt = number(m + _TIMESTEP)
     rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
@@ -331,7 +331,7 @@ def merge_gaps(m, b: Blocks, begin, count, key):
         while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
             end += 1
         if end - i > 1 and key[i, Key.INDEX] >= 0:
-            alike = ALIKE * _smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
+            alike = SAME_GAP * _smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
             # The largest bound is the smallest gap; those below it by little take it over, then
             # the largest of what is left, and so on.
             limit = np.inf

@@ -22,7 +22,7 @@ _TYPE = offset("mjModel", "geom_type")
 _SIZE = offset("mjModel", "geom_size")
 _BOUND = offset("mjModel", "geom_rbound")
 
-SAME = 1e-2
+ONE_POINT = 1e-2
 """Distance of two points, over the radius of the smaller geom, below which they are one: collisions
 with height fields are found by iterations."""
 
@@ -63,7 +63,7 @@ def hold_once(
             inward = -_radius(m, first) - 0.5 * gap[i]
         for k in range(3):
             centre[i, k] += inward * axis[i, k]
-        near = SAME * min(_extent(m, first), _extent(m, second))
+        near = ONE_POINT * min(_extent(m, first), _extent(m, second))
         for j in range(i):
             if pair[j, 0] != first or pair[j, 1] != second:
                 continue

@@ -11,7 +11,7 @@ from stiction.cli.arguments import Dt, Keyframe, Scene, Settings, Time
 if TYPE_CHECKING:
     from stiction.record.diagnosis import Pair
 
-MOST = 12
+PRINTED = 12
 """Pairs and findings that are printed unless all are asked for."""
 
 
@@ -24,7 +24,8 @@ def command(
     keyframe: Keyframe = None,
     settings: Settings = (),
     all_: Annotated[
-        bool, tyro.conf.arg(name="all", help=f"print all pairs and findings, not the first {MOST}")
+        bool,
+        tyro.conf.arg(name="all", help=f"print all pairs and findings, not the first {PRINTED}"),
     ] = False,
 ) -> int:
     """Why does it slip? Every pair in contact, what it bears, and what lets it go."""
@@ -40,7 +41,7 @@ def command(
     with progress_bar() as tell:
         found = diagnose(chosen.load, chosen.seconds, watch=chosen.watch, on_progress=tell)
     console = Console(highlight=False)
-    most = None if all_ else MOST
+    most = None if all_ else PRINTED
     print(f"{chosen.name}, {found.recording.time[-1] - found.recording.time[0]:.4g} s\n")
     if found.pairs:
         _print_pairs(found.pairs[:most])

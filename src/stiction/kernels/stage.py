@@ -30,7 +30,7 @@ from numba.extending import intrinsic
 
 from stiction.kernels.compile import OPTIONS, entry
 
-AGAIN = 0.01
+SAY_AGAIN = 0.01
 """Time after which a Ctrl-C that had to wait is said again, out of compiled code by then [s]."""
 
 _stages: list[Stage] = []
@@ -87,7 +87,7 @@ class Stage:
                 traceback.print_exc()
                 os.abort()
         if interrupted:
-            threading.Timer(AGAIN, _thread.interrupt_main).start()
+            threading.Timer(SAY_AGAIN, _thread.interrupt_main).start()
         return address
 
     def prepare(self) -> None:

@@ -18,7 +18,7 @@ Bounds = tuple[Array, Array]
 NONE = np.empty(0)
 """Stands for an option that was not given, in kernels' signatures."""
 
-MANY = 10_000_000
+MOST_PIVOTS = 10_000_000
 """Limits on pivots beyond this are taken as this: a path keeps a word for each pivot."""
 
 
@@ -52,7 +52,7 @@ def as_count(name: str, value: int) -> int:
         raise InvalidInput(name, f"is {value!r}, must be a whole number") from None
     if count < 0:
         raise InvalidInput(name, f"is {count}, must not be negative")
-    return min(count, MANY)
+    return min(count, MOST_PIVOTS)
 
 
 def require_finite(name: str, array: Array) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-INDEPENDENT = 1e-12
+REDUNDANT = 1e-12
 """Singular values of the equilibrated free block below this, relative to the largest, are
 taken as redundant constraints."""
 
@@ -96,5 +96,5 @@ def _pseudo_inverse(A: Array) -> Array:
     cols = np.abs(A).max(axis=0)
     cols = 1.0 / np.sqrt(np.where(cols > 0.0, cols, 1.0))
     return np.asarray(
-        cols[:, None] * np.linalg.pinv(rows[:, None] * A * cols, rcond=INDEPENDENT) * rows
+        cols[:, None] * np.linalg.pinv(rows[:, None] * A * cols, rcond=REDUNDANT) * rows
     )

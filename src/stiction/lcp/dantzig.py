@@ -30,7 +30,7 @@ from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.status import Code
 
-RANK = 1e-12
+LEAST_SCHUR = 1e-12
 """Smallest Schur complement, relative to the diagonal, of an independent row. Rounding
 leaves 1e-15 on a dependent one; mass ratios of 10^6 leave 1e-6 on an independent one."""
 
@@ -56,7 +56,7 @@ def _try_clamp(A, L, clamped, k, i, y):
     pivot = A[i, i]
     for s in range(k):
         pivot -= y[s] * y[s]
-    if not pivot > RANK * A[i, i]:
+    if not pivot > LEAST_SCHUR * A[i, i]:
         return k
     linear.append(L, k, y, pivot)
     clamped[k] = i
@@ -159,7 +159,7 @@ def _longest_step(lo, hi, state, clamped, k, d, sign, rate, y, f, a, da):
     step = np.inf
     own = np.inf
     row = -1
-    if rate > RANK:
+    if rate > LEAST_SCHUR:
         own = abs(a[d]) / rate
         step = own
         row = d

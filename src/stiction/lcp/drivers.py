@@ -22,7 +22,7 @@ from stiction.tolerances import RESIDUAL
 
 NOT_FINITE, NOT_SYMMETRIC = -1, -2
 
-AGAIN = 4
+RERUNS = 4
 """Runs from the basis that the last one ended in, at most."""
 
 POLISHED = 1e-12
@@ -166,7 +166,7 @@ def solve_lemke(M, q, active, cover, turn, lexicographic, tie, limit):
     pivots = 0
     entering = -1
     code = Code.ERROR
-    for _ in range(AGAIN):
+    for _ in range(RERUNS):
         code, more, entering = follow_path(b, weights, lexicographic, tie, limit - pivots)
         pivots += more
         if code != Code.SOLVED:
@@ -195,7 +195,7 @@ def solve_search(M, q, active, cover, turn, epsilon, e_max, limit):
     counts = np.zeros(3, np.int64)
     pivots = 0
     code = Code.ERROR
-    for _ in range(AGAIN):
+    for _ in range(RERUNS):
         code, more = search_pivots(b, weights, epsilon, e_max, limit, counts)
         pivots += more
         if code != Code.SOLVED:

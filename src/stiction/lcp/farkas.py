@@ -7,7 +7,7 @@ times y add up to 0 >= b'y. Such a y is found by a linear program, made exact to
 then checked on the data as they came; only the check counts.
 
 In floating point A'y is not zero but rounding, and a large enough x could live on it. The check
-therefore asks how large: an x that obeyed the rows would have to bring terms LARGE times those of
+therefore asks how large: an x that obeyed the rows would have to bring terms ESCAPE times those of
 b. Each entry of A'y is compared with the sum of its own absolute terms, so units cancel.
 
 `balance` finds the units in which a program or a pivoting method sees such rows: scales that
@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-LARGE = 1e12
+ESCAPE = 1e12
 """How many times b's terms an x that escapes the proof would have to bring. Rounding leaves
 10^16 / n; what is solvable with smaller x is never called infeasible."""
 
-SWEEPS = 200
+BALANCE_SWEEPS = 200
 """Sweeps of `balance` at most; a matrix without zeros takes two."""
 
 NOTHING = 1e-9
@@ -62,7 +62,7 @@ def balance(A: Array) -> tuple[Array, Array]:
     in_row, in_col = np.maximum(present.sum(1), 1), np.maximum(present.sum(0), 1)
     of_rows, of_cols = size.sum(1), size.sum(0)
     rows, cols = np.zeros(A.shape[0]), np.zeros(A.shape[1])
-    for _ in range(SWEEPS):
+    for _ in range(BALANCE_SWEEPS):
         rows = -(of_rows + present @ cols) / in_row
         before, cols = cols, -(of_cols + rows @ present) / in_col
         if np.abs(cols - before).max(initial=0.0) < 0.01:
@@ -76,7 +76,7 @@ def contradicts(A: Array, b: Array, equal: Mask, y: Array) -> bool:
         return False
     gain, terms = float(b @ y), float(np.abs(b) @ np.abs(y))
     left, room = np.abs(A.T @ y), np.abs(A.T) @ np.abs(y)
-    return gain > 0.0 and bool((left * (LARGE * terms) <= room * gain).all())
+    return gain > 0.0 and bool((left * (ESCAPE * terms) <= room * gain).all())
 
 
 def prove(A: Array, b: Array, equal: Mask, guess: Array | None = None) -> Array | None:

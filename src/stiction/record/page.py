@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 560, 340
 """Of a scene in a report [pixels]."""
 FRAMES, SMOOTH = 72, 12.0
 """Frames of its clip at most; shown in a second at least, faster than real time if need be."""
-PATIENCE = 30.0
+CLIP_WAIT = 30.0
 """How long a report waits for its clip to be drawn [s]."""
 
 
@@ -134,11 +134,11 @@ def _seen(trajectories: Sequence[Trajectory]) -> Seen:
 
 
 def _in_time(film: Film) -> list[NDArray[np.uint8]]:
-    """The frames, as many of the first ones as can be drawn in `PATIENCE`."""
+    """The frames, as many of the first ones as can be drawn in `CLIP_WAIT`."""
     frames, began = [], perf_counter()
     for frame in film.frames():
         frames.append(frame)
-        if perf_counter() - began > PATIENCE:
+        if perf_counter() - began > CLIP_WAIT:
             break
     return frames
 

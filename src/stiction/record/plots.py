@@ -27,7 +27,7 @@ FLOOR = 1e-18
 """Zero, on a logarithmic axis."""
 NOTHING = 1e-9
 """Lengths that a figure need not resolve [m]."""
-SLOW = 1e-12
+UNRESOLVED_SPEED = 1e-12
 """Speeds that a figure need not resolve [m/s]."""
 MOST_LINES = 8
 """Bodies or pairs that a figure shows; the ones that matter most, and the rest left out."""
@@ -139,11 +139,11 @@ def slip_speed(recording: Recording) -> go.Figure:
     out = figure("speed [m/s]", recording.time, log=True)
     speed = recording.motion.speed
     for body in _most(speed.max(axis=0)) if speed.size else []:
-        values = np.maximum(speed[:, body], SLOW)
+        values = np.maximum(speed[:, body], UNRESOLVED_SPEED)
         _line(out, recording.time, values, recording.motion.bodies[body])
-    slip = np.maximum(recording.sliding_speed(), SLOW)
+    slip = np.maximum(recording.sliding_speed(), UNRESOLVED_SPEED)
     _line(out, recording.time[1:], slip[1:], "slip at contacts", color="#333333", dash="dot")
-    _decades(out, SLOW, max(1e-6, _range_of(out)[1]))
+    _decades(out, UNRESOLVED_SPEED, max(1e-6, _range_of(out)[1]))
     out.update_layout(showlegend=True)
     return out
 

@@ -27,7 +27,7 @@ CLAIMED = {"standard": 3, "structural": 2, "reduced": 1}
 HIS_ENDS = (8, 32)
 HIS_RANGE = (8, 12, 16, 20, 24, 28, 32)
 BEYOND = (64, 128, 256)
-CLOSE = 0.4
+SAME_EXPONENT = 0.4
 """Difference of exponents up to which they count as the same."""
 FEW = 64
 """Contacts up to which all ways get all wrenches, in turns."""
@@ -220,7 +220,8 @@ def _claims(
         name = {3: "with the cube of", 2: "with the square of", 1: "no faster than"}[power]
         # The first power is a bound from above, the others are met or missed.
         good = [
-            grown <= 1.3 if power == 1 else abs(grown - power) <= CLOSE for grown in (near, far)
+            grown <= 1.3 if power == 1 else abs(grown - power) <= SAME_EXPONENT
+            for grown in (near, far)
         ]
         claims.append(
             Claim(

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 FRAME = 1.0 / 25.0  # s, a picture of an interactive simulation
 DYNAMIC = 0.8  # of the static friction, while sliding
-TOUCHING = 1e-9  # m/s, of a bound that counts as zero
+ZERO_BOUND = 1e-9  # m/s, of a bound that counts as zero
 STROKE = 0.05  # m, that the rack rises on a stroke
 EVERY = 20  # steps of Baraff's method to one look at forces and accelerations
 EXACT, RIGID = "exact cone", "exact cone, rigid joints"
@@ -51,7 +51,7 @@ class Sustained(ContactModel):
     def _accelerations(self, problem: ContactProblem) -> None:
         """Sustained contact: what touches and does not part, joint limits included."""
         speed = problem.normal @ problem.velocity
-        still = (problem.bound >= -TOUCHING) & (np.abs(speed) <= 1e-6)
+        still = (problem.bound >= -ZERO_BOUND) & (np.abs(speed) <= 1e-6)
         if not still.any():
             return
         now = changed(

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from stiction.simulate.report import Report
 
-MOST = 20
+LISTED_CONTACTS = 20
 """Contacts that are listed."""
 
 _COLUMNS = ("bodies", "mode", "f_n [N]", "f_t [N]", "margin [N]", "slip [m/s]", "gap [m]")
@@ -39,7 +39,7 @@ def report_html(report: Report) -> str:
             f"{np.hypot(contact.slip[0], contact.slip[1]):.2g}",
             f"{contact.gap:.2g}",
         )
-        for contact in contacts[:MOST]
+        for contact in contacts[:LISTED_CONTACTS]
     ]
     more = len(contacts) - len(rows)
     passed = "passed" if report.certificate.passed else "not passed"

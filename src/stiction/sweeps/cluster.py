@@ -12,7 +12,7 @@ from stiction.errors import StictionError
 from stiction.sweeps.processes import TRIES
 from stiction.sweeps.run import Row, Run, crashed, execute
 
-AHEAD = 1000
+TASKS_AHEAD = 1000
 """Tasks that are handed over at a time: asking for the next one looks at all of them."""
 
 
@@ -35,7 +35,7 @@ def on_ray(runs: Sequence[Run], address: str) -> Iterator[tuple[int, Row]]:
     handed: dict[object, tuple[int, Run]] = {}
     try:
         while waiting or handed:
-            while waiting and len(handed) < AHEAD:
+            while waiting and len(handed) < TASKS_AHEAD:
                 position, run = waiting.pop()
                 handed[task.remote(run)] = position, run
             ended, _ = ray.wait(list(handed), num_returns=1)

@@ -44,17 +44,17 @@ Array = NDArray[np.float64]
 STEEP = 0.2
 """Sine of the angle between axes from which they cross, and MuJoCo's one contact is right."""
 
-SHARED = 1e-2
+SHARED_STRETCH = 1e-2
 """Least length of the stretch that two geoms share, over their radii: less is contact of caps."""
 
-SAME = 1e-8
+NEARER = 1e-8
 """Distance, over their radii, by which a contact between the ends must be nearer to count."""
 
 PARALLEL = 1e-5
 """Sine of the angle between axes below which where they cross is rounding, and as near as the ends.
 """
 
-NEWTON = 4
+RIM_STEPS = 4
 """Steps to the point of a rim that is nearest: its error is squared in each."""
 
 # Kernels, typed by Numba and not here.
@@ -67,7 +67,7 @@ add_contact: Any = library.add_contact
 
 _TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
 
-MOST = 3
+MOST_CONTACTS = 3
 GAP, POINT, NORMAL, WIDTH = 0, 1, 4, 7
 """Columns of a contact: distance, point (3), normal from the first geom to the second (3)."""
 
@@ -112,7 +112,7 @@ def refine_contacts(m: int, d: int) -> None:
     """`refine_parallel` where it may be that contacts change."""
     ncon = integer(d + NCON)
     start = pointer(d + CONTACT)
-    found = np.empty((MOST, WIDTH))
+    found = np.empty((MOST_CONTACTS, WIDTH))
     for k in range(ncon):
         contact = start + k * SIZE
         geoms = integers(contact + GEOM, 2)
@@ -131,7 +131,7 @@ refine = refine_contacts.external
 def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
     """Fills the contacts of the data at d, which has none left, from the old ones."""
     base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
-    found = np.empty((MOST, WIDTH))
+    found = np.empty((MOST_CONTACTS, WIDTH))
     start = base
     while start < end_of_all:
         geoms = integers(start + GEOM, 2)
@@ -154,8 +154,8 @@ def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
 
 @kernel
 def meet_sides(m: int, d: int, first: int, second: int, out: Array) -> int:
-    """Contacts of two geoms side by side into out (MOST, WIDTH); returns their number, 0 where
-    they are not."""
+    """Contacts of two geoms side by side into out (MOST_CONTACTS, WIDTH); returns their number, 0
+    where they are not."""
     a, turn_a = frame_of(d, first)
     b, turn_b = frame_of(d, second)
     u, v = turn_a[:, 2].copy(), turn_b[:, 2].copy()
@@ -176,7 +176,7 @@ def meet_sides(m: int, d: int, first: int, second: int, out: Array) -> int:
     low = max(-size_a[1], away @ u - size_b[1])
     high = min(size_a[1], away @ u + size_b[1])
     shared = high - low
-    if gap < -0.5 * radius or shared < SHARED * least or gap < -0.5 * shared:
+    if gap < -0.5 * radius or shared < SHARED_STRETCH * least or gap < -0.5 * shared:
         return 0
     # On each side the end of one geom is beside the other; which, the point itself tells.
     count = 2
@@ -212,7 +212,7 @@ def put_end(
         y = np.cross(axis, x)
         x_across, y_across = x - (x @ line) * line, y - (y @ line) * line
         angle = 0.0
-        for _ in range(NEWTON):
+        for _ in range(RIM_STEPS):
             spoke = np.cos(angle) * x_across + np.sin(angle) * y_across
             swing = np.cos(angle) * y_across - np.sin(angle) * x_across
             foot = away + radius * spoke
@@ -249,7 +249,7 @@ def put_crossing(
     height = (away @ cross) / np.sqrt(sine2)
     normal = cross * (np.sign(height) / np.sqrt(sine2))
     gap = abs(height) - size_a[0] - size_b[0]
-    if gap > out[:count, GAP].min() - SAME * min(size_a[0], size_b[0]):
+    if gap > out[:count, GAP].min() - NEARER * min(size_a[0], size_b[0]):
         return count
     out[count, GAP] = gap
     out[count, POINT : POINT + 3] = a + s * u + (size_a[0] + 0.5 * gap) * normal

@@ -26,10 +26,10 @@ from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
 
 Array = NDArray[np.float64]
 
-TILT = 0.05
+POINT_TILT = 0.05
 """Sine of the angle between face and edge from which they touch in one point."""
 
-ACROSS = 1e-9
+ACROSS_EDGE = 1e-9
 """Cosine of the angle between an edge and a normal across it: rounding."""
 
 ALONG = 0.1
@@ -60,7 +60,7 @@ def are_boxes(m: int, first: int, second: int) -> bool:
 def _across(n: Array) -> int:
     """The axis that a normal, in a box' own frame, is perpendicular to; or -1."""
     for k in range(3):
-        if abs(n[k]) < ACROSS:
+        if abs(n[k]) < ACROSS_EDGE:
             return k
     return -1
 
@@ -86,7 +86,7 @@ def follow_edge(
     if abs(n[(along + 2) % 3]) > abs(n[top]):
         top = (along + 2) % 3
     wide = 3 - along - top
-    if abs(n[wide]) > TILT or abs(n[wide]) < ACROSS:
+    if abs(n[wide]) > POINT_TILT or abs(n[wide]) < ACROSS_EDGE:
         return False  # no edge across this face, or one that MuJoCo has both ends of
     below, above = pos - 0.5 * dist * outward, pos + 0.5 * dist * outward
     at = turn.T @ (below - centre)

@@ -26,7 +26,7 @@ from stiction.terrain.hulls import Hulls
 
 Array = NDArray[np.float64]
 
-TILT = 0.02
+STEEPER = 0.02
 """Sine of the angle by which an edge's contact may be steeper than the faces beside it: a face that
 lies on a ridge keeps both ends of what it covers when it tilts."""
 
@@ -196,9 +196,9 @@ def fits(
         return False
     for side in range(2):
         x, y, z = spread(field, c, r, kind, side)
-        if nx * x + ny * y + nz * z > TILT:
+        if nx * x + ny * y + nz * z > STEEPER:
             return False
-        if nx * sides[side, 0] + ny * sides[side, 1] + nz * sides[side, 2] < -TILT:
+        if nx * sides[side, 0] + ny * sides[side, 1] + nz * sides[side, 2] < -STEEPER:
             return False
     return True
 

@@ -64,7 +64,7 @@ from stiction.terrain.rims import put_caps, put_rims
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-SHALLOW = 100.0
+SHALLOW_CORNER = 100.0
 """Overlap, in tolerances, up to which a corner counts for all triangles beside it. Of deeper ones,
 which trial states have, the triangle above it tells the distance."""
 
@@ -80,7 +80,7 @@ PRECISION = 1e-9
 BESIDE = 1e-6
 """Distance from an edge [m] within which MuJoCo's contact touches the triangles on both sides."""
 
-SAME = 1e-5
+ONE_CONTACT = 1e-5
 """Distance [m] up to which two of MuJoCo's contacts with like normals are one."""
 
 # Kernels, typed by Numba and not here.
@@ -230,7 +230,7 @@ def survey_features(
     ground, turn = frame_of(d, first)
     place, own = frame_of(d, second)
     shift, axes = turn.T @ (place - ground), turn.T @ own
-    deep = SHALLOW * tolerance
+    deep = SHALLOW_CORNER * tolerance
     count = 0
     for i in range(hulls.corner_start[second], hulls.corner_start[second + 1]):
         corner = shift + axes @ hulls.corner[i]
@@ -258,7 +258,7 @@ def is_news(
     dist = number(contact + DIST)
     n = turn.T @ numbers(contact + FRAME, 3)
     p = turn.T @ (numbers(contact + POS, 3) - place) - 0.5 * dist * n
-    near = max(dist + AS_NEAR * tolerance, -SHALLOW * tolerance)
+    near = max(dist + AS_NEAR * tolerance, -SHALLOW_CORNER * tolerance)
     steep = ROUGH + PRECISION / max(abs(dist), PRECISION)
     c0, c1, r0, r1 = cells_about(field, p, p, BESIDE)
     for r in range(r0, r1):
@@ -301,6 +301,6 @@ def is_double(d: int, first: int, contact: int) -> bool:
         other = pointer(d + CONTACT) + k * SIZE
         away = np.abs(numbers(other + POS, 3) - point).max()
         turned = np.abs(numbers(other + FRAME, 3) - normal).max()
-        if away <= SAME and turned <= ROUGH:
+        if away <= ONE_CONTACT and turned <= ROUGH:
             return True
     return False

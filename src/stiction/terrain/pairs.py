@@ -105,7 +105,7 @@ def allocate() -> tuple[Array, NDArray[np.uint8], Array, Array, Array]:
     return (
         np.zeros((MOST_FOUND, FOUND)),
         np.zeros(contacts.SIZE, np.uint8),
-        np.zeros((cylinders.MOST, cylinders.WIDTH)),
+        np.zeros((cylinders.MOST_CONTACTS, cylinders.WIDTH)),
         np.zeros((MOST_FOUND, features.WIDTH)),
         np.zeros((MOST_FOUND, MEETING)),
     )

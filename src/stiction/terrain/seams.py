@@ -18,7 +18,7 @@ from stiction.bridge.layout import integer, integers, number, numbers, offset, p
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import stage
 
-SHALLOW = 100.0
+OVERLOOKED = 100.0
 """Overlap to overlook, in multiples of the gap that counts as touching: what rests on a tile is
 not exactly at its level."""
 
@@ -26,11 +26,11 @@ BEHIND = 1e5
 """How far behind the place where geoms should meet they are looked at, in multiples of
 the gap that counts as touching."""
 
-SAMPLES, MOST_SAMPLES = 4, 32
+LEAST_POSES, MOST_POSES = 4, 32
 """Poses from there to the end of the step, at least and at most. They lie no farther apart than the
 geoms are thick together; where that takes more, the contact stays."""
 
-EDGE = 2
+EDGE_CONTACTS = 2
 """Contacts of a pair that meets by an edge, at most."""
 
 _SIZE = size_of("mjContact")
@@ -155,9 +155,9 @@ def pass_by(m, d, contact, start, path, least, behind):
     nbody = pointer(m + _NBODY)
     now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
     thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
-    if path > MOST_SAMPLES * thick:
+    if path > MOST_POSES * thick:
         return np.int64(0)
-    samples = max(SAMPLES, int(np.ceil(path / thick)))
+    samples = max(LEAST_POSES, int(np.ceil(path / thick)))
     for k in range(samples + 1):
         t = start + (dt - start) * k / samples
         if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
@@ -173,7 +173,7 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
     """Whether a contact, one of `count` of its pair, is to be ignored; see the head."""
     geoms = integers(contact + _GEOM, 2)
     gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
-    least, behind = -SHALLOW * touch, BEHIND * touch
+    least, behind = -OVERLOOKED * touch, BEHIND * touch
     speed = _approach(m, d, contact, now, work)
     past = dt * speed - gap
     if past > -least:
@@ -184,7 +184,7 @@ def _is_ghost(m, d, contact, count, now, free, touch, work):
         path = np.sqrt(path) * (dt - start)
         return passes_by(m, d, contact, start, path, least, behind) == 1
     first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
-    if count > EDGE or not (first in (BOX, MESH) and second in (BOX, MESH)):
+    if count > EDGE_CONTACTS or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False
     if dt * _approach(m, d, contact, free, work) - gap <= -least:
         return False

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.derivatives.system import DEPENDENT
+from stiction.contact.derivatives.system import DEPENDENT_DIRECTION
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
 from stiction.kernels.dense import rows_dot
@@ -85,7 +85,7 @@ def _left_inverse(m, k, matrix, triangle):
                 for c in range(m):
                     matrix[q, c] -= along * matrix[p, c]
         size = rows_dot(matrix, q, matrix, q, m)
-        if not size > (DEPENDENT * DEPENDENT) * whole:
+        if not size > (DEPENDENT_DIRECTION * DEPENDENT_DIRECTION) * whole:
             return False
         size = np.sqrt(size)
         triangle[q, q] = size
@@ -110,7 +110,7 @@ def _find_basis(m, s: Solved):
         left[0, i] = 1.0
     size = 0
     while size < min(m, nv):
-        best, which = DEPENDENT * DEPENDENT, -1
+        best, which = DEPENDENT_DIRECTION * DEPENDENT_DIRECTION, -1
         for i in range(m):
             if left[0, i] > best:
                 best, which = left[0, i], i
@@ -132,7 +132,7 @@ def _find_basis(m, s: Solved):
             basis[size, j] /= length
         s.taken[size], left[0, which] = which, 0.0
         for i in range(m):
-            if left[0, i] > DEPENDENT * DEPENDENT:
+            if left[0, i] > DEPENDENT_DIRECTION * DEPENDENT_DIRECTION:
                 along = rows_dot(basis, size, rows, i, nv)
                 left[0, i] -= along * along
                 for j in range(nv):

@@ -4,7 +4,8 @@
     E dv         = e        E: the held rows; G: E, and what follows their impulses (slopes)
 
 Rows may depend on each other: a box on the ground has twelve for six degrees of freedom. With
-A = L L', rows divided by L and by their length, and E = U D V' with what exceeds `DEPENDENT` in D,
+A = L L', rows divided by L and by their length, and E = U D V' with what exceeds
+`DEPENDENT_DIRECTION` in D,
 
     V' L'dv = D^-1 U' e                  what is held, by least squares
     L'dv    = L^-1 r + (G L^-T)' df      df: the least impulses that do it
@@ -22,11 +23,11 @@ from scipy.linalg.lapack import dtrtri
 
 from stiction.contact.problem.arrays import Array
 
-DEPENDENT = 1e-7
+DEPENDENT_DIRECTION = 1e-7
 """Singular value of unit rows, over the largest, below which a direction is not held: contacts that
 are one and the same differ by what collision detection rounds."""
 
-SINGULAR = 1e-13
+DEPENDENT_RESPONSE = 1e-13
 """The same of a matrix of rows that give way: what rounding leaves."""
 
 
@@ -50,15 +51,15 @@ class ModeSystem:
             gives = self._basis @ self._along.T + np.diag(soft / self._length**2)
             # Of its own size each row: one that gives way easily would drown the others.
             size = np.maximum(np.abs(gives).max(axis=1, initial=0.0), np.finfo(float).tiny)
-            self._impulse = np.linalg.pinv(gives / size[:, None], rcond=SINGULAR) / size
+            self._impulse = np.linalg.pinv(gives / size[:, None], rcond=DEPENDENT_RESPONSE) / size
             return
         left, value, right = np.linalg.svd(rows / self._length[:, None], full_matrices=False)
-        kept = value > DEPENDENT * value.max(initial=0.0)
+        kept = value > DEPENDENT_DIRECTION * value.max(initial=0.0)
         self._basis = right[kept]  # V' (k, nv)
         self._target = left[:, kept].T / value[kept, None]  # D^-1 U' (k, m)
         self._impulse = self._target.T  # that of D U', where impulses push along what they hold
         if along is not held:
-            self._impulse = np.linalg.pinv(self._basis @ self._along.T, rcond=DEPENDENT)
+            self._impulse = np.linalg.pinv(self._basis @ self._along.T, rcond=DEPENDENT_DIRECTION)
 
     def _divide(self, columns: Array) -> Array:
         """L^-1 columns."""
@@ -88,5 +89,5 @@ class ModeSystem:
         divided = self._divide(rows.T).T
         rest = divided - (divided @ self._basis.T) @ self._basis
         size, left = (np.sqrt(np.einsum("ij,ij->i", x, x)) for x in (divided, rest))
-        found: NDArray[np.bool_] = left <= DEPENDENT * size
+        found: NDArray[np.bool_] = left <= DEPENDENT_DIRECTION * size
         return found

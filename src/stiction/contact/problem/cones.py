@@ -33,7 +33,7 @@ DEPENDENT = 1e-10
 square root of what Cholesky leaves of a dependent row's pivot is 1e-8; by projection twice it
 is 1e-16."""
 
-ENDLESS = 1e8
+INFINITE_FRICTION = 1e8
 """What stands for an infinite friction coefficient between unit rows: the limit of Coulomb's
 law differs from it by 1e-8 of the load."""
 
@@ -169,7 +169,7 @@ def build_cones(p: Whitened, arrays: Arrays):
                 length[u] = max(length[u] if t == 1 else 0.0, size_t)
             if length[u] == 0.0:
                 length[u] = 1.0
-            mu[u] = min(friction[i] * length[u] / length_normal[i], ENDLESS)
+            mu[u] = min(friction[i] * length[u] / length_normal[i], INFINITE_FRICTION)
             load = _divide_unit(rows[u], free[u], length[u], load)
     for k in range(box_limit.shape[0]):
         if unit[k] >= 0:
@@ -182,14 +182,16 @@ def build_cones(p: Whitened, arrays: Arrays):
             length[u] = size_t if size_t > 0.0 else 1.0
             if is_tied(arrays, k):
                 parent[u] = arrays.box_contact[k]
-                mu[u] = min(arrays.box_friction[k] * length[u] / length_normal[parent[u]], ENDLESS)
+                mu[u] = min(
+                    arrays.box_friction[k] * length[u] / length_normal[parent[u]], INFINITE_FRICTION
+                )
             load = _divide_unit(rows[u], free[u], length[u], load)
     if load == 0.0:
         load = 1.0
     free_normal /= load
     free /= load
     for k in range(total):
-        limit[k] = min(limit[k] * length[k] / load, ENDLESS)
+        limit[k] = min(limit[k] * length[k] / load, INFINITE_FRICTION)
     return (
         Cones(
             normal, free_normal, parent, first, mu, limit, rows, free, flat,

@@ -19,7 +19,7 @@ entries <= 1), so it ends. A bound b_i < 0 (a gap ahead) is no push: it does not
 the speed is there anyway.
 
 Rounding does not stop at what passes speed on: a solver that sees a whole problem errs by some
-1e-14 of all that goes on in it. So no speed counts as less than FLOOR of the largest one, the
+1e-14 of all that goes on in it. So no speed counts as less than LEAST_SPEED of the largest one, the
 two compared by energy, sqrt(M_jj) sigma_j, which is the same in all units.
 
 At the end s_i = max(push_i, sum_j |a_ij| sigma_j): absolute values, because a small difference
@@ -43,12 +43,12 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.dense_blocks import blocks_of
 from stiction.kernels.compile import kernel, lean, lean_leaf
 
-FLOOR = 1e-6
+LEAST_SPEED = 1e-6
 """Least speed over the largest, by energy. Without it a body at rest but for noise of 1e-17 m/s
 would have its noise certified; with the tolerance of 1e-8 an error of 1e-14 is forgiven."""
 
 
-GROWTH = 1.0 + 1e-9
+SWEEP_GROWTH = 1.0 + 1e-9
 """Growth that calls for another sweep. Near one, so that scales do not depend on the order of
 rows; above it, because rounding alone makes the last digit go round."""
 
@@ -131,13 +131,13 @@ def friction_weight(weight, i):
 
 @lean
 def _raise_to_floor(inverse, sigma):
-    """Raises speeds to `FLOOR` of the largest by energy; inverse (nv,): of inertias, 0 if none."""
+    """Raises speeds to `LEAST_SPEED` of the largest by energy; inverse (nv,): of inertias, or 0."""
     hardest = 0.0
     for j in range(sigma.shape[0]):
         if inverse[j] > 0.0:
             hardest = max(hardest, sigma[j] / np.sqrt(inverse[j]))
     for j in range(sigma.shape[0]):
-        sigma[j] = max(sigma[j], FLOOR * hardest * np.sqrt(inverse[j]))
+        sigma[j] = max(sigma[j], LEAST_SPEED * hardest * np.sqrt(inverse[j]))
 
 
 @lean
@@ -175,7 +175,7 @@ def pass_on(b: Blocks, i, r, speed, inverse, sigma):
             j = column[c0 + k]
             grown = share * abs(value[a0 + k]) * inverse[j]
             if grown > sigma[j]:
-                grew |= grown > GROWTH * sigma[j]
+                grew |= grown > SWEEP_GROWTH * sigma[j]
                 sigma[j] = grown
     return grew
 
@@ -216,10 +216,10 @@ def _spread_couplings(b: Blocks, inverse, sigma):
                 size = abs(mass[at + k])
                 here, there = size * sigma[k] * inverse[j], size * sigma[j] * inverse[k]
                 if here > sigma[j]:
-                    grew |= here > GROWTH * sigma[j]
+                    grew |= here > SWEEP_GROWTH * sigma[j]
                     sigma[j] = here
                 if there > sigma[k]:
-                    grew |= there > GROWTH * sigma[k]
+                    grew |= there > SWEEP_GROWTH * sigma[k]
                     sigma[k] = there
     return grew
 

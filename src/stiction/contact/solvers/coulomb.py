@@ -21,7 +21,13 @@ from stiction import lcp
 from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.exact_cone import CONVERGED, SEED, STEPS, pivot_limit, solve_exact
+from stiction.contact.solvers.exact_cone import (
+    CONVERGED,
+    NEWTON_STEPS,
+    SEED,
+    pivot_limit,
+    solve_exact,
+)
 from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
 from stiction.contact.solvers.newton import newton
 from stiction.contact.solvers.polyhedral import assemble, scaled_impulses
@@ -103,6 +109,6 @@ def _finish(problem: ScaledProblem, attempt: Attempt, options: Options) -> Attem
 
 def _polish(problem: ScaledProblem, start: ScaledImpulses, facets: int, steps: int) -> Attempt:
     theta, phi = start.theta.copy(), start.phi.copy()
-    residual, _ = newton(problem.cones, theta, phi, STEPS, np.zeros(len(phi)), facets, 1.0)
+    residual, _ = newton(problem.cones, theta, phi, NEWTON_STEPS, np.zeros(len(phi)), facets, 1.0)
     code = Code.SOLVED if residual <= CONVERGED else Code.ERROR
     return Attempt(ScaledImpulses(theta, phi), code, steps)

@@ -28,7 +28,7 @@ from stiction.status import Code
 SEED = 4
 """Facets from which Newton's method starts: enough for the modes, fewest for the pivots."""
 
-ROUNDS = 8
+FACET_ROUNDS = 8
 """Rounds at most: the second turns the facets, each later one doubles them too, to 256. In
 Lloyd's families one is enough for 99 of 100; random rows with mu of 10 may need a fine polygon."""
 
@@ -37,7 +37,7 @@ STIFFEST = 1e4
 impulses are thousands of times what the load asks for, and a step of one would let them drown
 the slip: of random rows on which 1 fails, the others solve three in four."""
 
-STEPS = 60
+NEWTON_STEPS = 60
 """Newton steps per round, over all candidate sets."""
 
 CONVERGED = 1e-11
@@ -80,13 +80,13 @@ def solve_exact(p, theta, phi, warm, limit):
     taken = 0
     pivots = 0
     if warm:
-        residual, taken = newton(p, theta, phi, STEPS, turn, circle, 1.0)
+        residual, taken = newton(p, theta, phi, NEWTON_STEPS, turn, circle, 1.0)
         if residual <= CONVERGED:
             return Code.SOLVED, 0, taken, 0
     v = np.empty(p.normal.shape[1])
     nu = np.empty(p.normal.shape[0])
     slip = np.empty((units, 2))
-    for attempt in range(ROUNDS):
+    for attempt in range(FACET_ROUNDS):
         directions = facet_directions(p.flat, SEED << max(0, attempt - 1), turn)
         code, more = follow_contact_path(p, directions, True, limit, theta, phi)
         pivots += more
@@ -96,7 +96,7 @@ def solve_exact(p, theta, phi, warm, limit):
         rho = 1.0
         while rho <= STIFFEST:
             theta[:], phi[:, :] = seed_theta, seed_phi
-            residual, steps = newton(p, theta, phi, STEPS, turn, circle, rho)
+            residual, steps = newton(p, theta, phi, NEWTON_STEPS, turn, circle, rho)
             taken += steps
             if residual <= CONVERGED:
                 return Code.SOLVED, pivots, taken, attempt + 1
@@ -104,7 +104,7 @@ def solve_exact(p, theta, phi, warm, limit):
         velocities(p, theta, phi, v, nu, slip)
         for u in range(units):
             turn[u] = np.arctan2(phi[u, 1] - slip[u, 1], phi[u, 0] - slip[u, 0])
-    return Code.ERROR, pivots, taken, ROUNDS
+    return Code.ERROR, pivots, taken, FACET_ROUNDS
 
 
 @kernel
@@ -129,7 +129,7 @@ def solve_arrays(
     else:
         code, pivots, steps, rounds = Code.ERROR, 0, 0, 1
         if warm:
-            residual, steps = newton(cones, theta, phi, STEPS, turn, facets, 1.0)
+            residual, steps = newton(cones, theta, phi, NEWTON_STEPS, turn, facets, 1.0)
             if residual <= CONVERGED:
                 code, rounds = Code.SOLVED, 0
         if code != Code.SOLVED:

@@ -58,10 +58,10 @@ from stiction.contact.solvers.lloyd_system import (
 from stiction.kernels.compile import kernel, lean_leaf
 from stiction.status import Code
 
-PIVOT = 1e-11
+BLOCKING = 1e-11
 """Smallest entry of a direction, relative to its largest, that may block."""
 
-SLACK = 1e-12
+HARRIS_SLACK = 1e-12
 """How far below zero Harris's rule may push a variable, to choose a larger pivot."""
 
 STOPPED, PARTS = -1, -2
@@ -100,7 +100,7 @@ def _cover(p: Cones, directions, s: Path):
     normal, free, free_normal, flat = p.normal, p.free, p.free_normal, p.flat
     cover_n, cover_s, z0, pair = s.cover_n, s.cover_s, s.z0, s.pair
     count, present = s.present_count, s.present
-    least = -SLACK
+    least = -HARRIS_SLACK
     for i in range(normal.shape[0]):
         if free_normal[i] / cover_n[i] < least:
             least = free_normal[i] / cover_n[i]
@@ -133,15 +133,15 @@ def _grow(p: Cones, s: Path):
 
 @lean_leaf
 def _longest_step(s: Path, seen, floor):
-    """The step that pushes no basic variable below -SLACK, or infinity: Harris's first pass."""
+    """The step that pushes no basic variable below -HARRIS_SLACK, or infinity: his first pass."""
     slope, value, state_n, nu = s.slope, s.value, s.state_n, s.nu
     bound = np.inf
     for k in range(seen):
         if slope[k] < floor:
-            bound = min(bound, (max(value[k], 0.0) + SLACK) / -slope[k])
+            bound = min(bound, (max(value[k], 0.0) + HARRIS_SLACK) / -slope[k])
     for i in range(state_n.shape[0]):
         if nu[1, i] < floor and state_n[i] == W:
-            bound = min(bound, (max(nu[0, i], 0.0) + SLACK) / -nu[1, i])
+            bound = min(bound, (max(nu[0, i], 0.0) + HARRIS_SLACK) / -nu[1, i])
     return bound
 
 
@@ -256,7 +256,7 @@ def follow_contact_path(p: Cones, directions, reduced, limit, theta, phi):
         top = 1.0
         for k in range(seen):
             top = max(top, abs(s.slope[k]))
-        floor = -PIVOT * top
+        floor = -BLOCKING * top
         bound = _longest_step(s, seen, floor)
         if bound == np.inf:
             return Code.RAY, pivots

@@ -38,7 +38,7 @@ from stiction.contact.problem.cones import Cones
 from stiction.kernels.compile import kernel
 from stiction.kernels.dense import rows_dot
 
-RANK = 1e-9
+DEPENDENT_ROW = 1e-9
 """Length of an orthogonalized row, relative to its length before, below which it depends on
 the rows above it. Mass ratios of 10^6 leave 1e-6."""
 
@@ -48,7 +48,7 @@ EXACT = 1e-13
 OUTSIDE = 1e-12
 """Violation at which a contact outside the candidates joins them."""
 
-PATIENCE = 8
+NEWTON_PATIENCE = 8
 """Steps without half the residual after which the modes are given up."""
 
 
@@ -230,7 +230,10 @@ def shortest_step(J, F, m, step, length, order):
         largest = 0.0
         for j in range(k, m):
             i = order[j]
-            if length[i, 1] > RANK * RANK * length[i, 0] and length[i, 1] > largest:
+            if (
+                length[i, 1] > DEPENDENT_ROW * DEPENDENT_ROW * length[i, 0]
+                and length[i, 1] > largest
+            ):
                 largest = length[i, 1]
                 best = j
         if best < 0:
@@ -423,7 +426,7 @@ def newton(p: Cones, theta, phi, steps, turn, facets, rho):
         need = _unknowns(p, candidate)
         if need > ws.F.shape[0]:
             ws = _workspace(need + 6, r)
-        while best > EXACT and taken < steps and stale < PATIENCE:
+        while best > EXACT and taken < steps and stale < NEWTON_PATIENCE:
             _take_step(p, theta, phi, nu, slip, candidate, turn, facets, rho, ws)
             velocities(p, theta, phi, v, nu, slip)
             now = residual(p, theta, phi, nu, slip, candidate, turn, facets)

@@ -20,11 +20,11 @@ CREEPS = 1e-5
 """Speed above which MuJoCo's creep is worth a word [m/s]."""
 FASTER = 10.0
 """Times by which MuJoCo's figure must exceed ours before it is called its own."""
-LOADED = 1e-3
+LOADED_SIDEWAYS = 1e-3
 """Share of its friction from which a contact is loaded sideways: below, nothing makes it creep."""
 SINKS = 1e-5
 """Overlap under MuJoCo from which bodies sink [m]."""
-NEAR = 0.9
+ABOUT_TO_SLIDE = 0.9
 """Share of its friction above which a contact is about to slide."""
 BEYOND = 100.0
 """Times the coefficient above which what would be needed says that bodies jam, not how much."""
@@ -50,7 +50,7 @@ def of_pair(pair: Pair) -> list[Finding]:
             )
         ]  # fmt: skip
     if not pair.slides:
-        if pair.use < NEAR:
+        if pair.use < ABOUT_TO_SLIDE:
             return []
         return [
             Finding(
@@ -69,7 +69,7 @@ def _sliding(pair: Pair, where: str) -> Finding:
         f"slides {share:.0f} % of the time, up to {speed(max(pair.slip))}: at the cone's edge, "
         f"friction is mu f_n = {pair.friction:.3g} x {np.median(pair.normal):.3g} N."
     )
-    if 2 * pair.sliding < pair.samples and pair.use < NEAR:
+    if 2 * pair.sliding < pair.samples and pair.use < ABOUT_TO_SLIDE:
         return Finding(
             "moving", where,
             f"{slides} The rest of the time it holds, with {100 * pair.use:.0f} % of its friction.",
@@ -174,8 +174,8 @@ def creeping_pairs(exact: dict[Key, Pair], soft: dict[Key, Pair]) -> list[Creepi
         for held, pair in both
         if not held.slides
         and held.condim > 1
-        and min(held.use, pair.use) > LOADED
-        and pair.use < NEAR
+        and min(held.use, pair.use) > LOADED_SIDEWAYS
+        and pair.use < ABOUT_TO_SLIDE
         and pair.creep > CREEPS
         and pair.creep > FASTER * held.creep
     ]

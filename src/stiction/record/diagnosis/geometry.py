@@ -12,7 +12,7 @@ from stiction.record.diagnosis.finding import Finding
 from stiction.record.motion import body_id, body_name
 from stiction.record.words import length
 
-DEEP = 1e-4
+NOTABLE_OVERLAP = 1e-4
 """Overlap that is worth a word [m]: at rest under soft contact bodies overlap by less."""
 
 TOLD = 3
@@ -32,7 +32,7 @@ def find_overlap(model: mujoco.MjModel, data: mujoco.MjData) -> list[Finding]:
     for contact in range(data.ncon):
         depth = -float(data.contact.dist[contact])
         geoms = [int(geom) for geom in data.contact.geom[contact]]
-        if depth < DEEP or min(geoms) < 0:
+        if depth < NOTABLE_OVERLAP or min(geoms) < 0:
             continue
         pair = (body_of(model, geoms[0]), body_of(model, geoms[1]))
         if depth > deepest.get(pair, (0.0, ""))[0]:
@@ -109,7 +109,7 @@ class Passing:
         fromto = np.zeros(6)
         for mine, theirs in self._near(data, self._geoms[body], self._geoms[other]):
             depth = -mujoco.mj_geomDistance(self.model, data, mine, theirs, 0.0, fromto)
-            if depth > max(DEEP, self.found.get((body, other), (0.0,))[0]):
+            if depth > max(NOTABLE_OVERLAP, self.found.get((body, other), (0.0,))[0]):
                 self.found[body, other] = (depth, mine, theirs)
 
     def _near(

@@ -16,11 +16,11 @@ from stiction.simulate.report import Contact
 
 Array = NDArray[np.float64]
 
-BRIEF = 0.05
+BRIEFLY_SLIDING = 0.05
 """Share of its samples below which sliding is a matter of coming to rest."""
 TINY = 1e-300
 """In the place of a load of nothing [N]."""
-SLOW = 1e-6
+HOLDING_SLIP = 1e-6
 """Slip below which a contact at the edge of its cone counts as holding [m/s]: a micrometre in a
 second is what the tolerance of a step allows."""
 AT_THE_END = 1e-3
@@ -68,7 +68,7 @@ class Pair:
     @property
     def slides(self) -> bool:
         """Whether it slid for more than a moment."""
-        return self.sliding > BRIEF * self.samples
+        return self.sliding > BRIEFLY_SLIDING * self.samples
 
     @property
     def use(self) -> float:
@@ -87,7 +87,7 @@ class Pair:
         frames = data.contact.frame[[contact.index for contact in group]].reshape(-1, 3, 3)
         self.samples += 1
         slides = [contact.slip for contact in group if contact.mode == Mode.SLIDE]
-        self.sliding += any(float(np.hypot(*slip)) > SLOW for slip in slides)
+        self.sliding += any(float(np.hypot(*slip)) > HOLDING_SLIP for slip in slides)
         normal, tangential = resultant(group, frames)
         self.number.append(len(group))
         self.normal.append(normal)

@@ -23,7 +23,7 @@ STRAYS = 1.0
 """Percentage of corners at either end that the picture need not hold: of what flies off."""
 LOOKS = 40
 """Frames that the camera is fitted to."""
-LARGE = 1.5
+SURROUNDINGS = 1.5
 """Size of fixed things over that of what moves up to which they belong into the picture."""
 SHINES = 0.45
 """Weight of a contact's mark that a body hides."""
@@ -31,7 +31,7 @@ FOLLOWS = 2.5
 """Travel over size from which the camera follows."""
 POINT, SHAFT = 0.05, 0.022
 """Radii of contact points and of arrows over the radius of the view."""
-REACH = 1.0
+LONGEST_ARROW = 1.0
 """Length of the longest arrow over the radius of the view."""
 STATES = ("qpos", "mocap_pos", "mocap_quat")
 SKY = np.array([[199, 217, 237], [246, 249, 252]], float)
@@ -150,7 +150,11 @@ class Side:
             size = POINT * radius * (1.0 if loaded else 0.6)
             self._add(mujoco.mjtGeom.mjGEOM_SPHERE, np.full(3, size), place[k], rgba)
             if loaded:
-                longest = REACH * radius / max(self.plan["force"], float(np.linalg.norm(force[k])))
+                longest = (
+                    LONGEST_ARROW
+                    * radius
+                    / max(self.plan["force"], float(np.linalg.norm(force[k])))
+                )
                 tip = place[k] + longest * force[k]
                 geom = self._add(mujoco.mjtGeom.mjGEOM_ARROW, np.zeros(3), np.zeros(3), rgba)
                 if geom is not None:
@@ -277,7 +281,7 @@ def _neighbours(side: Side, fixed: np.ndarray, points: np.ndarray) -> np.ndarray
     reach = side.model.geom_rbound[fixed, None]
     place = side.data.geom_xpos[fixed]
     inside = ((place + reach > low) & (place - reach < high)).all(axis=1)
-    return fixed[inside & (reach[:, 0] < LARGE * 0.5 * np.linalg.norm(high - low))]
+    return fixed[inside & (reach[:, 0] < SURROUNDINGS * 0.5 * np.linalg.norm(high - low))]
 
 
 def _smooth(path: np.ndarray, most: int = 15) -> np.ndarray:

@@ -52,7 +52,7 @@ Record = tuple[str | None, int, NDArray[Any]]
 FAILED = "failed"
 """The rung of a simulation that did."""
 
-ROOM = 8
+KEPT_BLOCKS = 8
 """Blocks whose impulses are kept for each simulation at first."""
 
 _ACC = int(mujoco.mjtStage.mjSTAGE_ACC)
@@ -90,12 +90,12 @@ class Core:
         self._names = sorted(fields)
         self._pool = Pool(model, settings, inner.nthread)
         nsim = inner.nsim
-        self._kept = np.zeros((nsim, ROOM, RECORDS))
+        self._kept = np.zeros((nsim, KEPT_BLOCKS, RECORDS))
         self._larger: dict[int, NDArray[np.float64]] = {}
         self._memory = np.zeros((nsim, MEMORIES), np.int64)
         row = self._kept.strides[0]
         self._memory[:, Memory.ADDRESS] = self._kept.ctypes.data + row * np.arange(nsim)
-        self._memory[:, Memory.ROOM] = ROOM
+        self._memory[:, Memory.ROOM] = KEPT_BLOCKS
         self._seen = np.zeros((nsim, state_size(model)))
         self.results = np.zeros((nsim, RESULTS))
         """(nsim, Result)"""

@@ -42,7 +42,7 @@ _DATA_FLAGS = tuple(
     offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
 )
 
-PIECE = 32
+LOOK_EVERY = 32
 """Steps of a simulation between two looks at whether the call is to end."""
 
 _copy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, types.uintp))
@@ -353,7 +353,7 @@ def take_step(session, d, job, cursor):
             mj.fwd_velocity(m, d)
             call_back(controller, m, d)
         begin(session)
-        many = np.int64(1) if single else min(nstep - taken, np.int64(PIECE))
+        many = np.int64(1) if single else min(nstep - taken, np.int64(LOOK_EVERY))
         stop = call(slot(session, Slot.STEPS), session, d, many, cursor[Cursor.SOLVED])
         done = step.counts[Count.DONE]
         if done > 0:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.int64]
 
-LEAST = 8
+LEAST_ROOM = 8
 """Blocks that there is room for at least."""
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
@@ -90,7 +90,9 @@ class CompiledDerivatives:
         """Makes room for the blocks of the step at hand."""
         engine = self._engine
         count = int(engine.work.step.counts[_BLOCKS])
-        self._memory = Transition(self._model, engine.work.step.free, LEAST + count + count // 4)
+        self._memory = Transition(
+            self._model, engine.work.step.free, LEAST_ROOM + count + count // 4
+        )
         self.request[Ask.MEMORY] = self._memory.address
 
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:

@@ -37,14 +37,14 @@ from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 if TYPE_CHECKING:
     from stiction.simulate.time_stepping.engine import TimeEngine
 
-NEARBY = 1e-5
+POSITION_STEP = 1e-5
 """How far positions and inputs are moved, over their own size: halfway, in digits, between the
 curvature that central differences miss and the rounding that they magnify."""
 
 DERIVED_FROM = ("body_", "dof_", "jnt_", "tendon_", "actuator_", "qpos0")
 """Beginnings of the names of fields that `mj_setConst` derives others from."""
 
-FASTER = 1e-4
+VELOCITY_STEP = 1e-4
 """How far velocities are moved: smooth forces are all but quadratic in them."""
 
 
@@ -179,11 +179,11 @@ class Differentiator:
         m, d, size = self.model, self._data, self._engine.own.size
         variable = [-1 - np.arange(m.nv)]
         level = [np.full(m.nv, Level.POSITION)]
-        eps = [np.array([NEARBY * (size if _is_length(m, j) else 1.0) for j in range(m.nv)])]
+        eps = [np.array([POSITION_STEP * (size if _is_length(m, j) else 1.0) for j in range(m.nv)])]
         for array, kind, far in (
-            (d.qvel, Level.VELOCITY, FASTER),
-            (d.act, Level.ACTUATION, NEARBY),
-            (d.ctrl, Level.ACTUATION, NEARBY),
+            (d.qvel, Level.VELOCITY, VELOCITY_STEP),
+            (d.act, Level.ACTUATION, POSITION_STEP),
+            (d.ctrl, Level.ACTUATION, POSITION_STEP),
         ):
             start = array.__array_interface__["data"][0]
             variable.append(start + 8 * np.arange(len(array)))
@@ -222,7 +222,7 @@ class Differentiator:
         spare = mujoco.MjData(model) if name.startswith(DERIVED_FROM) else None
         field = getattr(model, name).reshape(-1)
         size = np.abs(field)
-        eps = NEARBY * np.where(size > 0.0, size, size.max() or 1.0)
+        eps = POSITION_STEP * np.where(size > 0.0, size, size.max() or 1.0)
         variable = field.__array_interface__["data"][0] + 8 * np.arange(field.size)
         level = np.full(field.size, Level.POSITION, np.int64)
         self._put(physics)
@@ -265,7 +265,7 @@ class Differentiator:
         direction = np.zeros(m.nv)
         for k in range(n + m.nu):
             ends = []
-            for amount in (NEARBY, -NEARBY):
+            for amount in (POSITION_STEP, -POSITION_STEP):
                 self._put(physics)
                 if k < m.nv:
                     direction[k] = 1.0
@@ -279,7 +279,7 @@ class Differentiator:
                     d.ctrl[k - n] += amount
                 self._engine.step(d, 1)
                 ends.append(d.sensordata.copy())
-            out[:, k] = (ends[0] - ends[1]) / (2.0 * NEARBY)
+            out[:, k] = (ends[0] - ends[1]) / (2.0 * POSITION_STEP)
         return out
 
 

@@ -35,14 +35,14 @@ _XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
 GAP, POINT, NORMAL, TANGENT, CHANGES = 0, 1, 4, 7, 10
 """Rows of `Geometry.change`: of the gap, the point, the normal and the first tangent."""
 
-NEAR = 2e-7
+CLOSED_FORM_STEP = 2e-7
 """How far geoms are turned [rad], and moved over the size of what moves, where their contacts come
 from closed forms: rounding is small, and what lies face on face must not seem to lie on an edge."""
 
-FAR = 1e-5
+ITERATED_STEP = 1e-5
 """The same where contacts are found by iterations, whose tolerance shows."""
 
-SAME = 1e-6
+FOUND_AGAIN = 1e-6
 """Distance from where a contact was, over the size of what moves, up to which it is found again."""
 
 SPARE = 1.0 + 1e-3
@@ -245,10 +245,10 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
                 g.frame[i, c // 3, c % 3] = frame[c]
         reach = SPARE * numbers(contacts + key[begin, Key.INDEX] * _CONTACT_SIZE + _REACH, 1)[0]
         _look_again(table, m, d, ground, key[begin], reach, begin, end, place, 0, g)
-        if not _are_found(begin, end, place, SAME * size, g):
+        if not _are_found(begin, end, place, FOUND_AGAIN * size, g):
             return False
         first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
-        far = NEAR if _is_exact(first, second) else FAR
+        far = CLOSED_FORM_STEP if _is_exact(first, second) else ITERATED_STEP
         moved, axes = 1, (0, 6)
         if first == SPHERE or second == SPHERE:  # whose turns change nothing
             moved, axes = (1 if second == SPHERE else 0), (3, 6)

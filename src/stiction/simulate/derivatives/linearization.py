@@ -25,15 +25,11 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import box_rows, dense_mass, first_rows, to_problem
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.simulate.derivatives.differences import Columns
+from stiction.simulate.derivatives.reading import ALIKE
 from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
-
-
-ALIKE = 1e-5
-"""Difference of two gaps, over their size, up to which neither is the nearer one for changes that
-matter: each is then taken for itself."""
 
 
 @dataclass(frozen=True)

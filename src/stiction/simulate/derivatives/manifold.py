@@ -19,7 +19,7 @@ from stiction.kernels.compile import kernel
 
 BALL, FREE = int(mujoco.mjtJoint.mjJNT_BALL), int(mujoco.mjtJoint.mjJNT_FREE)
 
-SMALL = 1e-4
+SERIES_ANGLE = 1e-4
 """Angle below which a series stands for the quotients, whose differences lose digits [rad]."""
 
 
@@ -52,7 +52,7 @@ def turn_step(rotation: Array, out: Array) -> None:
     x, y, z = rotation[0], rotation[1], rotation[2]
     square = x * x + y * y + z * z
     angle = np.sqrt(square)
-    if angle < SMALL:
+    if angle < SERIES_ANGLE:
         first, second, third = 1.0 - square / 6.0, 0.5 - square / 24.0, 1.0 / 6.0 - square / 120.0
     else:
         first, second = np.sin(angle) / angle, (1.0 - np.cos(angle)) / square

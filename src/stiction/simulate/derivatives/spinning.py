@@ -29,7 +29,7 @@ _M, _XMAT, _SMOOTH, _XFRC = (
     offset("mjData", name) for name in ("M", "xmat", "qfrc_smooth", "xfrc_applied")
 )
 
-NEARBY = 1e-5
+TURN_STEP = 1e-5
 """How far turns are moved [rad], and speeds [m/s, rad/s]."""
 
 
@@ -205,7 +205,7 @@ def differentiate_spins(m, d, dt, tree: Tree, b: Blocks, free, v, v_plus, spin: 
             if 3 <= k < 6 and not drags:  # push_v has S already
                 continue
             for side in range(2):
-                eps = NEARBY - 2.0 * NEARBY * side
+                eps = TURN_STEP - 2.0 * TURN_STEP * side
                 for c in range(9):
                     spin.turned[c] = spin.turn[c]
                 if k < 3:
@@ -216,7 +216,7 @@ def differentiate_spins(m, d, dt, tree: Tree, b: Blocks, free, v, v_plus, spin: 
                 if k >= 3:
                     spin.given[0, k - 3] -= eps
             for j in range(6):
-                slope = (spin.ends[0, j] - spin.ends[1, j]) / (2.0 * NEARBY)
+                slope = (spin.ends[0, j] - spin.ends[1, j]) / (2.0 * TURN_STEP)
                 if k < 3:
                     out.push_q[a + j, a + 3 + k] = slope
                     out.push_q[a + j, a + k] = 0.0

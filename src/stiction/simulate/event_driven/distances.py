@@ -31,7 +31,7 @@ from stiction.kernels.compile import kernel, leaf
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-TURN = 0.01
+RADIAN_LENGTH = 0.01
 """Distance [m] that counts as much as a radian between axes, when contacts are matched."""
 
 PRECISE = 1e-10
@@ -114,7 +114,7 @@ def match(
                 far = 0.0
                 for k in range(3):
                     far += (points[j, k] - point[i, k]) ** 2
-                    far += (TURN * (axes[j, k] - axis[i, k])) ** 2
+                    far += (RADIAN_LENGTH * (axes[j, k] - axis[i, k])) ** 2
                 if far < near:
                     near = far
                     found[i] = j
@@ -240,7 +240,7 @@ def _contact_speed(
         place, frame = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
         apart = 0.0
         for k in range(3):
-            apart += (place[k] - point[i, k]) ** 2 + (TURN * (frame[k] - axis[i, k])) ** 2
+            apart += (place[k] - point[i, k]) ** 2 + (RADIAN_LENGTH * (frame[k] - axis[i, k])) ** 2
         if apart < near:
             nearest, near = contact, apart
     if nearest == 0:

@@ -11,7 +11,7 @@ from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Held, Moved, State
-from stiction.simulate.event_driven.snapping import NEAR
+from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.trajectories import Motion
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ def project_velocity(motion: Motion, held: Held | None, moved: Moved) -> State:
     white = np.linalg.solve(factor, every.T).T
     size = np.linalg.norm(white, axis=1)
     size[size == 0.0] = 1.0
-    change = np.linalg.lstsq(white / size[:, None], -off / size, rcond=NEAR)[0]
+    change = np.linalg.lstsq(white / size[:, None], -off / size, rcond=DEPENDENT_SHARE)[0]
     return state._replace(qvel=state.qvel + np.linalg.solve(factor.T, change))
 
 

@@ -75,12 +75,12 @@ Mask = NDArray[np.bool_]
 Integrator = Literal["rk4", "symplectic"]
 
 BURST = 0.25
-"""Share of dt within which PATIENCE events are too many to be resolved one by one."""
+"""Share of dt within which BURST_EVENTS events are too many to be resolved one by one."""
 
-PATIENCE = 5
+BURST_EVENTS = 5
 """Events in a burst, after which a piece is taken at the velocity level."""
 
-PIECE = 0.125
+FIRST_PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
 
 BRIEF = 1e-3
@@ -251,14 +251,14 @@ class EventEngine:
     def _run(self, phase: Phase, held: Held | None) -> tuple[Phase, Held | None]:
         """The phase at the end of the step, and its forces if they are known."""
         motion = self._motion
-        recent: deque[float] = deque(maxlen=PATIENCE)
-        piece = PIECE * self.dt
+        recent: deque[float] = deque(maxlen=BURST_EVENTS)
+        piece = FIRST_PIECE * self.dt
         while self._now < self.dt * (1.0 - 1e-12):
             left = self.dt - self._now
             if held is not None and motion.rests(phase, held):
                 break
             try:
-                if len(recent) == PATIENCE and self._now - recent[0] < BURST * self.dt:
+                if len(recent) == BURST_EVENTS and self._now - recent[0] < BURST * self.dt:
                     raise Impasse
                 held, moved, check = self._advance(phase, held, left)
             except Impasse:

@@ -6,13 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel
+from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-SOLVED = 1e-8
-"""Share of the bodies' speeds that a solve may leave along a row, by its certificate."""
 
 
 @kernel
@@ -35,7 +33,8 @@ def contact_states(
         if gap[i] <= tolerance:
             touching[nt] = i
             nt += 1
-            if speed[i] <= rest + SOLVED * size:
+            # A solve may leave that share of the bodies' speeds along a row, by its certificate.
+            if speed[i] <= rest + RESIDUAL * size:
                 held[nh], is_held[i] = i, True
                 nh += 1
     sliding, direction, pace = np.zeros(nh, np.bool_), np.zeros((nh, 2)), np.zeros(nh)

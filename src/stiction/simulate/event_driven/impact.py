@@ -28,13 +28,13 @@ from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot
-from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
+from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Hypothesis = Literal["newton", "poisson"]
 
-HALVINGS = 12
+IMPACT_HALVINGS = 12
 """How often e is halved before it is zero."""
 
 EXPANSIONS = 30
@@ -51,7 +51,9 @@ def tangents_for(model: ContactModel, seen: Snapshot, contacts: Indices) -> Arra
     """(n, 2, nv) tangents of those contacts, as the model takes them."""
     tangent = seen.tangent[contacts]
     if model.sustained.kind is Kind.HOLD:
-        return snap_tangents(seen.mass, seen.joint, tangent, seen.friction[contacts], NEAR)
+        return snap_tangents(
+            seen.mass, seen.joint, tangent, seen.friction[contacts], DEPENDENT_SHARE
+        )
     return tangent
 
 
@@ -102,7 +104,7 @@ def solve_impact(
         if restitution == 0.0:
             return plastic
     e = restitution
-    for attempt in range(HALVINGS):
+    for attempt in range(IMPACT_HALVINGS):
         if plastic is None:
             bound = -e * (speed if attempt else np.minimum(speed, 0.0))
             solution = model.solve(impact_problem(model, seen, velocity, touching, bound))

@@ -22,7 +22,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge.margins import AHEAD, SHARE
+from stiction.bridge.margins import AHEAD, REST_MARGIN
 from stiction.simulate.event_driven.distances import Snapshot
 
 Array = NDArray[np.float64]
@@ -102,8 +102,8 @@ def first_event(
 
 def _safe_time(here: Trial, end: Trial, dt: float, radius: Array) -> float:
     """Time [s] from `here` in which no gap closes."""
-    slow = (here.seen.reach - SHARE * radius) / (AHEAD * dt)
-    fast = (end.seen.reach - SHARE * radius) / (AHEAD * dt)
+    slow = (here.seen.reach - REST_MARGIN * radius) / (AHEAD * dt)
+    fast = (end.seen.reach - REST_MARGIN * radius) / (AHEAD * dt)
     hidden = here.seen.reach < fast * dt
     safe = np.inf
     if hidden.any():

@@ -30,7 +30,7 @@ from stiction.terrain.contacts import (
 
 Array = NDArray[np.float64]
 
-TILT = 1e-3
+WRONG_NORMAL = 1e-3
 """Sine of the angle by which the normals of a pair may be off before they are replaced."""
 
 _CONVEX = (CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)
@@ -90,7 +90,7 @@ def _mend_pair(m: int, d: int, start: int, end: int, tolerance: float, ends: Arr
     normal /= np.sqrt((normal * normal).sum())
     along = (normal * numbers(nearest + FRAME, 3)).sum()
     tilt = np.sqrt(max(0.0, 1.0 - along * along)) if along > 0.0 else 1.0
-    if abs(found - true) <= 0.1 * tolerance and tilt <= TILT:
+    if abs(found - true) <= 0.1 * tolerance and tilt <= WRONG_NORMAL:
         return
     write_contact(start, true, 0.5 * (ends[:3] + ends[3:]), normal)
     for contact in range(start + SIZE, end, SIZE):

@@ -16,7 +16,7 @@ from stiction.kernels.linear import project_out
 
 Array = NDArray[np.float64]
 
-NEAR = 1e-4
+DEPENDENT_SHARE = 1e-4
 """Share of a row that lies outside the span of those before, up to which it is dependent: a
 hundred times what a tolerance of 1e-7 m is to a body of 0.1 m."""
 

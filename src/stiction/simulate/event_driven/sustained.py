@@ -36,25 +36,19 @@ from stiction.contact.models.baraff import Baraff
 from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
-from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
+from stiction.contact.problem.cones import DEPENDENT, Cones, build_cones, from_impulses, to_impulses
 from stiction.contact.problem.scales import weights
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
-from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
+from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
-from stiction.simulate.event_driven.snapping import NEAR, snap_tangents
+from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
 from stiction.status import Code
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-
-WARM = 4
-"""Steps per contact that a start from a guess may take."""
-
-DEPENDENT = 1e-10
-"""Part of a row that is not in the span of others, below which it depends on them."""
 
 COULOMB = int(Law.COULOMB)
 NONE = np.zeros(0)
@@ -123,7 +117,7 @@ def _arrays(law: SustainedLaw, loads: Loads) -> Arrays:
     joint, rate = loads.joint, loads.joint_rate
     if law.kind is Kind.HOLD:
         grip = friction > 0.0
-        tangent = snap_tangents(loads.mass, joint, loads.tangent, friction, NEAR)
+        tangent = snap_tangents(loads.mass, joint, loads.tangent, friction, DEPENDENT_SHARE)
         joint = np.concatenate([joint, tangent[grip].reshape(-1, nv)])
         rate = np.concatenate([rate, loads.tangent_rate[grip].ravel()])
     return Arrays(
@@ -242,19 +236,19 @@ def drive(
     cones, joints = build_cones(white, arrays)
     fixed, along = fix_units(cones, sliding, direction, turning)
     theta, phi = np.empty(0), np.empty((0, 2))
-    limit, attempts, spent = step_limit(cones.normal.shape[0], fixed.shape[0]), ATTEMPTS, 0
+    limit, attempts, spent = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS, 0
     if guess[0].shape[0] == arrays.normal.shape[0] and guess[2].shape[0] == arrays.box.shape[0]:
         theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
-        limit, attempts = WARM * max(1, cones.normal.shape[0]), 1
+        limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
     while True:
         theta, phi, code, steps, _ = solve_driving(
-            cones, fixed, along, theta, phi, limit, ROUNDS, attempts
+            cones, fixed, along, theta, phi, limit, DRIVING_ROUNDS, attempts
         )
         spent += steps
-        if code == Code.SOLVED or attempts == ATTEMPTS:
+        if code == Code.SOLVED or attempts == ORDERS:
             break
         theta, phi = np.empty(0), np.empty((0, 2))
-        limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ATTEMPTS
+        limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
     normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
     acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
     linear.solve(upper, last, acceleration)

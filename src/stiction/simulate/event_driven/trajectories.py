@@ -21,7 +21,7 @@ from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match
-from stiction.simulate.event_driven.held_rows import SOLVED, contact_states, held_rows
+from stiction.simulate.event_driven.held_rows import contact_states, held_rows
 from stiction.simulate.event_driven.impact import tangents_for
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
@@ -43,6 +43,7 @@ from stiction.simulate.event_driven.sustained import (
     hold_sustained,
     solve_sustained,
 )
+from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -56,10 +57,10 @@ ACCEPT = 1e-6
 REST_SHARE = 1e-3
 """Share of the tolerance that a contact at rest may move in a step: less speed counts as rest."""
 
-SLOW = 0.1
+STOPPING_SLIP = 0.1
 """Share of its speed at the start of a phase below which a slip is about to stop."""
 
-HALVINGS = 6
+PIECE_HALVINGS = 6
 """How often a piece is halved for accuracy before it is taken as it is."""
 
 
@@ -123,7 +124,7 @@ class Motion:
 
     def slack(self, seen: Snapshot, qvel: Array) -> Array:
         """(nc,) speeds that count as rest: slow ones, or what a passed solve leaves."""
-        return self.rest_speed + SOLVED * (np.abs(seen.normal) @ np.abs(qvel))
+        return self.rest_speed + RESIDUAL * (np.abs(seen.normal) @ np.abs(qvel))
 
     def phase(self, state: State, seen: Snapshot) -> Phase:
         """The phase that begins at a state, in which no contact that touches may approach."""
@@ -185,7 +186,7 @@ class Motion:
         seen = phase.seen
         return Course(
             *_identity(seen, phase.held), phase.held, phase.sliding, phase.direction, phase.steady,
-            np.maximum(SLOW * phase.pace, self.rest_speed), phase.turning, phase.spinning,
+            np.maximum(STOPPING_SLIP * phase.pace, self.rest_speed), phase.turning, phase.spinning,
             seen.spin_contact,
         )  # fmt: skip
 
@@ -298,7 +299,7 @@ class Motion:
         """A piece at the velocity level with all contacts in reach: h, halved until gaps, which
         such a solve takes for linear in the motion, are within the tolerance."""
         everything = np.arange(phase.seen.nc)
-        for left in range(HALVINGS, -1, -1):
+        for left in range(PIECE_HALVINGS, -1, -1):
             end = self._arrive(phase, everything, h, self._solve_velocities(phase, h, everything))
             if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
                 break
@@ -310,7 +311,7 @@ class Motion:
         have not sunk in, nor those that press moved, by more than the tolerance: that is what
         integration errs. (A contact that is let go moves as well: it costs halvings, once.)"""
         press = np.zeros(0, np.bool_) if held is None else held.forces.normal > 0.0
-        for left in range(HALVINGS, -1, -1):
+        for left in range(PIECE_HALVINGS, -1, -1):
             end = path(h)
             there = end.place[end.place >= 0]
             gap, drift = end.seen.gap[there], end.speed[there] * h

@@ -50,11 +50,11 @@ from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
 
-ROUNDING = 1e-13
+ASSEMBLY_ROUNDING = 1e-13
 """Share of a diagonal below which an entry, or an eigenvalue of a matrix with ones on its diagonal,
 is what rounding left."""
 
-REFINEMENTS = 5
+SOLUTIONS = 5
 """Solutions at most for one impulse."""
 
 
@@ -89,7 +89,7 @@ class Links:
         """M^-1 times a generalized impulse (nv,)."""
         velocity, left = np.zeros_like(impulse), impulse
         # A long chain's mass is ill-conditioned: what is left over is solved for again.
-        for _ in range(REFINEMENTS):
+        for _ in range(SOLUTIONS):
             velocity += self._links_alone(left)
             velocity -= self._Y @ np.linalg.solve(self._S, self._Y.T @ left)
             before, left = np.abs(left).max(initial=0.0), impulse - self._mass @ velocity
@@ -105,7 +105,7 @@ class Links:
         matrix = wrenches @ inertia @ wrenches.T - folded @ np.linalg.solve(self._S, folded.T)
         # Across a planar mechanism nothing gives way; there, rounding would look like mobility.
         most = np.sqrt(inertia.diagonal().reshape(-1, 3).max(axis=1, initial=0.0)).repeat(3)
-        gives = matrix.diagonal() > ROUNDING * (np.abs(wrenches) @ most) ** 2
+        gives = matrix.diagonal() > ASSEMBLY_ROUNDING * (np.abs(wrenches) @ most) ** 2
         return np.where(np.outer(gives, gives), matrix, 0.0)
 
 
@@ -113,12 +113,12 @@ def _split(extra: Array, diagonal: Array, armature: Array) -> tuple[Array, Array
     """What a mass has beyond its links', whose diagonal is given: armature (nv,) with the links'
     own, and K (k,), U (nv, k) of the rest, U K U'."""
     size = np.sqrt(diagonal)
-    extra = np.where(np.abs(extra) > ROUNDING * np.outer(size, size), extra, 0.0)
+    extra = np.where(np.abs(extra) > ASSEMBLY_ROUNDING * np.outer(size, size), extra, 0.0)
     alone = np.count_nonzero(extra, axis=1) == (extra.diagonal() != 0.0)
     alone &= armature + extra.diagonal() >= 0.0
     coupled = np.flatnonzero(~alone)
     values, vectors = np.linalg.eigh(extra[np.ix_(coupled, coupled)])
-    kept = np.abs(values) > ROUNDING * np.abs(values).max(initial=0.0)
+    kept = np.abs(values) > ASSEMBLY_ROUNDING * np.abs(values).max(initial=0.0)
     U = np.zeros((len(diagonal), int(kept.sum())))
     U[coupled] = vectors[:, kept]
     return np.where(alone, armature + extra.diagonal(), armature), values[kept], U
@@ -230,12 +230,12 @@ def _coordinates(W: Array, speeds: Array) -> tuple[Array, Array]:
     size = np.sqrt(W.diagonal())
     size[size == 0.0] = 1.0
     scaled = W / np.outer(size, size)
-    _, part = connected_components(np.abs(scaled) > ROUNDING, directed=False)
+    _, part = connected_components(np.abs(scaled) > ASSEMBLY_ROUNDING, directed=False)
     columns, y = [], []
     for label in np.unique(part):
         rows = np.flatnonzero(part == label)
         values, vectors = np.linalg.eigh(scaled[np.ix_(rows, rows)])
-        kept = values > ROUNDING * len(rows)
+        kept = values > ASSEMBLY_ROUNDING * len(rows)
         root = np.sqrt(values[kept])
         block = np.zeros((len(W), len(root)))
         block[rows] = size[rows, None] * vectors[:, kept] * root

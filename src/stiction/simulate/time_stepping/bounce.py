@@ -52,7 +52,7 @@ HALVINGS = 6
 GAIN = 1e-10
 """Rise of the kinetic energy, over what the impulses moved, that is rounding."""
 
-FAR = 100.0
+UNHIT_SPEED = 100.0
 """Closing speed, over the fastest, up to which a contact that is not hit leaves alone."""
 
 
@@ -85,7 +85,7 @@ def _pose_impacts(b: Blocks, step: Step, fast, dt, u, share):
             hit = speed < -fast and max(step.place[i, Place.GAP], 0.0) + dt * speed <= 0.0
             e = max(step.restitution[step.key[i, 0]], step.restitution[step.key[i, 1]])
             data[i, Datum.DRAG] = 0.0
-            data[i, Datum.BOUND] = -FAR * hardest
+            data[i, Datum.BOUND] = -UNHIT_SPEED * hardest
             if hit:
                 back = -share * e * speed
                 data[i, Datum.BOUND] = back if back > 0.0 else kept[i, Datum.BOUND]

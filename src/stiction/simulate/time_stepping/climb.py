@@ -3,9 +3,10 @@
     patches   mended where they are wrong (`contact/solvers/patches.py`); large ones, if that is not
               enough, by the interior point's further attempts, and mended again
     ladder    the contact model's own, as a problem of arrays by itself: its matrices are dense.
-              After patches of small islands all of it; its first rung of those up to LARGE blocks,
-              if the step would fail without it, since pivoting may take seconds there; and before
-              patches where there are few degrees of freedom, since pivots are no more than these
+              After patches of small islands all of it; its first rung of those up to
+              LADDER_BLOCKS, if the step would fail without it, since pivoting may take seconds
+              there; and before patches where there are few degrees of freedom, since pivots are no
+              more than these
 
 What is found replaces what was there only where the certificate of the whole step is the better
 for it.
@@ -32,7 +33,7 @@ from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
 
-LARGE = 100
+LADDER_BLOCKS = 100
 """Blocks of an island that the ladder is asked about at all."""
 
 NARROW = 64
@@ -92,7 +93,7 @@ def climb_islands(
             ways.append((partial(climb, None), RESIDUAL))
         elif len(island.dofs) <= NARROW:
             ways.insert(0, (partial(climb, 1), RESIDUAL))
-        elif size <= LARGE:
+        elif size <= LADDER_BLOCKS:
             ways.append((partial(climb, 1), tolerance))
         for way, enough in ways:
             if worst <= enough:

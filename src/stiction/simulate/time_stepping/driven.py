@@ -22,7 +22,7 @@ from stiction.contact.solvers.baraff.blocks import (
     read_impulses,
 )
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
-from stiction.contact.solvers.baraff.solve import ATTEMPTS, ROUNDS
+from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel
@@ -30,10 +30,6 @@ from stiction.kernels.skyline import solve_skyline
 from stiction.simulate.time_stepping.loop import stop_rounding
 from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, unpack_step
 from stiction.status import Code
-
-WARM = 4
-"""Steps per contact that a start from the last step's impulses may take, as many as one from
-nothing takes; where they are no start it would go on for a hundred times that."""
 
 
 @kernel
@@ -73,23 +69,23 @@ def drive(warm, tolerance, address):
         cones, joints = build_cones(whitened, arrays)
         n, units = cones.normal.shape[0], cones.mu.shape[0]
         theta, phi = np.empty(0), np.empty((0, 2))
-        limit, attempts = step_limit(n, units), ATTEMPTS
+        limit, attempts = step_limit(n, units), ORDERS
         if guessed:
             normal, tangent, box = read_impulses(
                 b, members, request.guess, n, arrays.box_limit.shape[0]
             )
             theta, phi = from_impulses(cones, normal, tangent, box)
-            limit, attempts = WARM * n, 1
+            limit, attempts = WARM_STEPS * n, 1
         fixed, along = np.zeros(units, np.bool_), np.zeros((units, 2))
         while True:
             theta, phi, code, steps, _ = solve_driving(
-                cones, fixed, along, theta, phi, limit, ROUNDS, attempts
+                cones, fixed, along, theta, phi, limit, DRIVING_ROUNDS, attempts
             )
             counts[Count.ITERATIONS] += steps
-            if code == Code.SOLVED or attempts == ATTEMPTS:
+            if code == Code.SOLVED or attempts == ORDERS:
                 break
             theta, phi = np.empty(0), np.empty((0, 2))
-            limit, attempts = step_limit(n, units), ATTEMPTS
+            limit, attempts = step_limit(n, units), ORDERS
             counts[Count.ATTEMPTS] = 1
         if code == Code.RAY:  # a direction, not impulses
             theta[:] = 0.0

@@ -46,7 +46,7 @@ from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
 from stiction.terrain.meetings import Ground
 from stiction.tolerances import RESIDUAL
 
-SLACK = 1e-8
+TOUCHING = 1e-8
 """Gap or overlap that counts as touching, over the size of what moves: below it lies what rounding
 and the collision routines leave."""
 
@@ -169,7 +169,7 @@ class TimeEngine:
         settings, own, compiled = self.settings, self.own, self.compiled
         opt, size, pushed_out = own.model.opt, own.size, getattr(settings.stepper, "push_out", True)
         in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
-        near = SLACK * size
+        near = TOUCHING * size
         if settings.contact.acts_nearby:
             # A foot that stands leaves the ground a little in each step, since its path is curved.
             # What would fall back in a step touches.
@@ -186,10 +186,10 @@ class TimeEngine:
             settings.warm_start,
             settings.contact.sustained.viscosity,
             RESIDUAL,
-            SLACK * size,
+            TOUCHING * size,
             near,
             settings.contact.sustained.kind is Kind.HOLD,
-            SLACK * size if pushed_out else np.inf,
+            TOUCHING * size if pushed_out else np.inf,
             SHALLOW * size,
             DEEP if pushed_out else np.inf,
             np.int64(len(ATTEMPTS)),

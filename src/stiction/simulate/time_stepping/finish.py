@@ -38,7 +38,7 @@ JAMMED = 1e-3
 """Residual of the overlap's problem above which it has no answer: no motion takes all of the
 overlap back."""
 
-TURN = 0.2
+MOST_TURN = 0.2
 """Farthest that taking overlap back moves a joint in a step, if the overlap itself is not deeper
 [rad, m]."""
 
@@ -170,7 +170,7 @@ def _goes_too_far(b: Blocks, g: Graph, k, newton: NewtonWorkspace, dt, deepest):
     """Whether the correction newton.v, with newton.u its speeds over bounds, moves a contact or
     limit of island k farther than overlap is deep, or a joint out of all proportion: where normals
     all but contradict each other, a turn about them would undo the overlap, if it were straight."""
-    far = max(4.0 * deepest, TURN)
+    far = max(4.0 * deepest, MOST_TURN)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         if b.head[i, Head.KIND] == Kind.CONTACT:

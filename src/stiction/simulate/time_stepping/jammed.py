@@ -28,7 +28,7 @@ SOFTNESS = 0.05
 """How readily a contact gives way to others that contradict it, over how its bodies do. Less needs
 as many times more sweeps; with much more, what agrees would be taken back late."""
 
-SWEEPS = 60
+PARTING_SWEEPS = 60
 """Over the blocks of an island, to and fro."""
 
 
@@ -48,7 +48,7 @@ def part_island(address, k):
             f[i, r] = 0.0
         for c in range(head[i, Head.WIDTH]):
             v[column[c0 + c]] = 0.0
-    for sweep in range(SWEEPS):
+    for sweep in range(PARTING_SWEEPS):
         for turn in range(last - first + 1):
             i = g.member[first + turn if sweep % 2 == 0 else last - turn]
             kind, c0, a0 = head[i, Head.KIND], head[i, Head.COLUMN], head[i, Head.VALUE]

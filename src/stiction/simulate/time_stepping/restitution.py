@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 FALL = 2.0
 """Steps of free fall whose speed is not bounced off: what rests is pressed by one of them."""
 
-SLOW = 1e-3
+LEAST_BOUNCE = 1e-3
 """The least speed that is bounced off, where nothing falls [m/s]."""
 
 
@@ -37,4 +37,4 @@ def bounce_speed(opt: mujoco.MjOption) -> float:
     falls = 0.0
     if not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         falls = FALL * opt.timestep * float(np.linalg.norm(opt.gravity))
-    return max(SLOW, falls)
+    return max(LEAST_BOUNCE, falls)

@@ -48,7 +48,7 @@ RAYS = 3
 """Rays after which the directions are refreshed and the drive begun again."""
 
 
-NEWTON = 20
+DIRECTION_STEPS = 20
 """Newton steps at most; the directions are right after some five, or the sets are wrong."""
 
 
@@ -271,7 +271,7 @@ def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
     rays = 0
     update_forces(p, s)
     for turn in range(rounds):
-        refresh(p, s, w, NEWTON)
+        refresh(p, s, w, DIRECTION_STEPS)
         if _give_up_broken(p, s) == 0:
             return Code.SOLVED, steps, turn
         last = -1

@@ -37,7 +37,7 @@ STICK, SLIP, HALF, IDLE, FIXED = 1, 2, 3, 4, 5
 
 NORMAL, FRICTION = 0, 1
 
-DEPENDENT = 1e-7
+DEPENDENT_CLAMPED = 1e-7
 """Remainder of a unit row, after projection on those held, below which it is not held. Rounding
 leaves 1e-16; a mass ratio of 10^6 leaves 1e-3. Lower, and a nearly dependent row takes forces
 of its inverse."""
@@ -55,7 +55,7 @@ RATE = 1e-11
 NEGLIGIBLE = 1e-12
 """A step that moves nothing by more than this of the load counts as zero (his 5.4)."""
 
-SINGULAR = 1e-12
+LEAST_PIVOT = 1e-12
 """Pivot below which the held rows cannot be kept by the forces that answer."""
 
 LIMIT_TURN = 0.5
@@ -224,9 +224,9 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
     before = np.sqrt(dot(row, row))
     rest = project_out(w.basis, rank, spare)
     # Once leaves rounding of the row in it, which counts where little remains.
-    if DEPENDENT < rest < CANCELLED * before:
+    if DEPENDENT_CLAMPED < rest < CANCELLED * before:
         rest = project_out(w.basis, rank, spare)
-    if not rest > DEPENDENT * max(1.0, before):
+    if not rest > DEPENDENT_CLAMPED * max(1.0, before):
         return k, rank
     for c in range(row.shape[0]):
         spare[c] /= rest
@@ -274,7 +274,7 @@ def _gather_turning(p: Cones, s: Sets, w: Work, k):
         across0, across1 = -s.along[u, 1], s.along[u, 0]
         w.rows[k] = 0.0
         _add_unit(p, u, across0, across1, w.rows[k])
-        if dot(w.rows[k], w.rows[k]) > DEPENDENT:
+        if dot(w.rows[k], w.rows[k]) > DEPENDENT_CLAMPED:
             w.cols[k] = w.rows[k]
             against = -(s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1])
             w.extra[k] = max(against, NEGLIGIBLE) / radius(p, s, u)
@@ -314,7 +314,7 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
         _add_unit(p, d, g0, g1, w.driven)
     for i in range(k):
         w.x[i] = -dot(w.rows[i], w.driven)
-    if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, SINGULAR):
+    if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, LEAST_PIVOT):
         return False
     w.theta[:] = 0.0
     w.phi[:, :] = 0.0
@@ -363,7 +363,7 @@ def refresh(p: Cones, s: Sets, w: Work, limit):
             return size
         worst = size
         _fill(p, s, w, k)
-        if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, SINGULAR):
+        if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, LEAST_PIVOT):
             return size
         for i in range(k - 1, -1, -1):  # directions first: they turn by x over the old radius
             if w.name[i] < n:

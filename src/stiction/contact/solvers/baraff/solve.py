@@ -75,12 +75,16 @@ mask."""
 NOTHING = ScaledImpulses(np.empty(0), np.empty((0, 2)))
 """No earlier answer."""
 
-ROUNDS = 30
+DRIVING_ROUNDS = 30
 """Rounds of driving and refreshing in one attempt; the median is one or two."""
 
-ATTEMPTS = 6
+ORDERS = 6
 """Orders of contacts tried. Of 5200 problems of the papers' families the first solved 5172, two
 5193, six 5198."""
+
+WARM_STEPS = 4
+"""Steps per contact that a start from the impulses of an earlier problem may take, as many as one
+from nothing takes; where they are no start it would go on for a hundred times that."""
 
 
 class Impulse(NamedTuple):
@@ -130,8 +134,8 @@ def solve_by_driving(
         np.zeros((units, 2)),
         *(NOTHING if start is None else start),
         driving.step_limit(len(cones.normal), units),
-        ROUNDS,
-        ATTEMPTS,
+        DRIVING_ROUNDS,
+        ORDERS,
     )
     found = ScaledImpulses(theta, phi)
     if code == Code.RAY:  # a direction, not impulses
@@ -170,8 +174,8 @@ def solve_accelerations(
         np.ascontiguousarray(-direction[cones.parent]),
         *NOTHING,
         driving.step_limit(problem.nc, len(cones.mu)),
-        ROUNDS,
-        ATTEMPTS,
+        DRIVING_ROUNDS,
+        ORDERS,
     )
     if code == Code.RAY and slides[cones.parent].all():
         other = _all_sliding(cones, direction)

@@ -24,13 +24,13 @@ from stiction.kernels.compile import kernel
 
 Array = NDArray[np.float64]
 
-POLISH, PATIENCE = 15, 5
+POLISH, MODES_PATIENCE = 15, 5
 """Newton steps on the modes in all, and without half the residual."""
 
 EXACT = 1e-13
 """Residual over the blocks' own scales at which Newton's method ends."""
 
-RANK = 1e-12
+REDUNDANT = 1e-12
 """Singular values below this part of the largest belong to redundant contacts."""
 
 DENSE = 1500
@@ -40,7 +40,7 @@ proximal steps, whose systems do not grow with them."""
 PROXIMAL_NEWTON = 20
 """Newton steps in a proximal one."""
 
-SHORT = 1e-3
+LEAST_SEARCH = 1e-3
 """Least part of a Newton step in its line search."""
 
 ROUNDING = 1e-16
@@ -95,7 +95,7 @@ def _step_of_modes(p: ConicBlocks, residual: Array, slope: Array) -> Array | Non
     right = -residual[rest].ravel() - pushed @ moved
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return None
-    solution = lstsq(matrix, right, cond=RANK, lapack_driver="gelsy", check_finite=False)
+    solution = lstsq(matrix, right, cond=REDUNDANT, lapack_driver="gelsy", check_finite=False)
     df[rest] = solution[0].reshape(-1, 3)
     return df
 
@@ -119,7 +119,7 @@ def polish(p: ConicBlocks, f: Array, weight: Array) -> tuple[Array, int]:
         since = 0 if off < 0.5 * best else since + 1
         if off < best:
             best, found = off, f
-        if best < EXACT or since > PATIENCE or count == POLISH:
+        if best < EXACT or since > MODES_PATIENCE or count == POLISH:
             break
         step = _step_of_modes(p, residual, slope)
         if step is None:
@@ -160,7 +160,7 @@ def take_proximal_step(p: ConicBlocks, f: Array, stiffness: float) -> tuple[Arra
         error = off(w - step)
         while not np.linalg.norm(error) < (1.0 - 1e-4 * length) * size:
             length *= 0.5
-            if length < SHORT:
+            if length < LEAST_SEARCH:
                 return None, count
             error = off(w - length * step)
         w = w - length * step

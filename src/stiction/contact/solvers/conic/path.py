@@ -28,10 +28,10 @@ from stiction.kernels.compile import kernel
 
 Array = NDArray[np.float64]
 
-SMALL, STUCK = 1e-2, 6
-"""A step shorter than SMALL gets nowhere; after STUCK of them in a row the path is given up."""
+STALLED, STUCK = 1e-2, 6
+"""A step shorter than STALLED gets nowhere; after STUCK of them in a row the path is given up."""
 
-DEEP = 1e-8
+PATH_END = 1e-8
 """tau below which one short step ends the path: it is rounding, and further ones gather it."""
 
 
@@ -287,9 +287,9 @@ class Path:
         length *= how.reach if length < 1.0 else 1.0
         self.w = self.w + length * dw
         self.x, self.y = self.x + length * dx, self.y + length * dy
-        self.stuck = self.stuck + 1 if length < SMALL else 0
+        self.stuck = self.stuck + 1 if length < STALLED else 0
         # Far down a short step is rounding, which further steps would only gather.
-        return self.stuck < (STUCK if tau > DEEP else 1)
+        return self.stuck < (STUCK if tau > PATH_END else 1)
 
     def _direction(
         self, lu: Array, pivots: NDArray[np.int32], tau: float

@@ -74,13 +74,13 @@ TRIES = (
 fail on different problems. Of random bodies the first leaves 1 in 100, all together 1 in 5000;
 where mu spans four decades 1 in 150. Pivoting solves those."""
 
-STEPS = 100
+PATH_STEPS = 100
 """Steps along one path. It takes 10 to 50 where it gets through at all."""
 
 LEVELS = (1e-8, 1e-12)
 """tau at which the modes are tried; the path ends with the last. 97 in 100 end with the first."""
 
-ROUNDS, NEAR = 4, 1e-4
+CORRECTIONS, CORRECTABLE = 4, 1e-4
 """Times that the model's velocities are corrected (each gains the factor's relative error), and
 the certificate below which it is they that are wrong rather than the modes."""
 
@@ -169,10 +169,10 @@ class Best:
         """Polishes f, correcting the model's velocities; whether an answer passes now."""
         blocks = self.blocked.blocks
         before = np.inf
-        for _ in range(ROUNDS):
+        for _ in range(CORRECTIONS):
             f, count = polish(blocks, f, self.blocked.weight)
             self.steps += count
-            if self.take(f) or not self.last < min(0.5 * before, NEAR):
+            if self.take(f) or not self.last < min(0.5 * before, CORRECTABLE):
                 break
             before = self.last
             blocks = self.blocked.corrected(f)
@@ -213,7 +213,7 @@ def _follow(blocked: Blocked, how: Try, best: Best) -> bool:
     """Follows one path, trying its modes at each level; whether an answer passes."""
     path = Path(blocked.blocks, how)
     levels = list(LEVELS)
-    for _ in range(STEPS):
+    for _ in range(PATH_STEPS):
         going = path.step()
         best.steps += 1
         if path.tau <= levels[0] or not going:

@@ -7,7 +7,7 @@ active set to the next, so that none comes back. It takes bounds as well: rows l
 w >= 0 at lo, w <= 0 at hi, w = 0 between.
 
 How it can fail: INFEASIBLE (z_d grows for ever: no u obeys all rows; a proof, by Farkas' lemma,
-up to `SLACK`), PIVOT_LIMIT (rounding only).
+up to `CONTRADICTION`), PIVOT_LIMIT (rounding only).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.status import Code
 
-SLACK = 1e-9
+CONTRADICTION = 1e-9
 """Violation, relative to the load, of a dependent row that no z can cure, up to which it is taken
 for rounding of the rows themselves; beyond it the bounds contradict each other."""
 
@@ -208,6 +208,6 @@ def drive(
         )
         pivots += steps
         if not possible:
-            if abs(w[d]) > SLACK:
+            if abs(w[d]) > CONTRADICTION:
                 return Code.INFEASIBLE, pivots
             ignored[d] = 1

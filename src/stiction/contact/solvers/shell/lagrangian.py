@@ -47,10 +47,10 @@ SIGMA_END = 1e6
 HOLDS = 1e-11
 """Violation of optimality, of the load, at which no round can gain more."""
 
-ROUNDS = 60
+MULTIPLIER_ROUNDS = 60
 """Rounds at most; five are usual."""
 
-STEPS = 40
+ROUND_STEPS = 40
 """Newton steps in one round at most; some three are usual, a dozen in the first."""
 
 
@@ -208,7 +208,7 @@ def _minimize(p: Cones, s: State, sigma):
     _velocities(p, s.v, s.a, s.slip)
     value = 0.5 * dot(s.v, s.v) + _project_all(p, s, sigma) / (2.0 * sigma)
     before = np.inf
-    for steps in range(STEPS):
+    for steps in range(ROUND_STEPS):
         _push(p, s.next_theta, s.next_phi, s.gradient)
         size = 0.0
         for k in range(r):
@@ -235,7 +235,7 @@ def _minimize(p: Cones, s: State, sigma):
                 break
             length *= 0.5
         value = new
-    return STEPS
+    return ROUND_STEPS
 
 
 @kernel
@@ -278,10 +278,10 @@ def solve_circle(p: Cones, theta, phi):
     before = np.inf
     ceiling = np.inf
     stalled = 0
-    for _ in range(ROUNDS):
+    for _ in range(MULTIPLIER_ROUNDS):
         more = _minimize(p, s, sigma)
         steps += more
-        if more == STEPS:  # too stiff for Newton's method here: slower, but sure
+        if more == ROUND_STEPS:  # too stiff for Newton's method here: slower, but sure
             ceiling = max(0.1 * sigma, SIGMA)
         s.theta[:] = s.next_theta
         s.phi[:, :] = s.next_phi

@@ -25,7 +25,7 @@ from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, Work, 
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match, read
 from stiction.simulate.event_driven.drift import FIRM
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
-from stiction.simulate.event_driven.snapping import NEAR
+from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.stages import (
     FASTEST,
     Course,
@@ -42,7 +42,7 @@ from stiction.simulate.event_driven.sustained import (
     dry_arrays,
     grade_sustained,
 )
-from stiction.simulate.event_driven.trajectories import ACCEPT, REST_SHARE, SLOW
+from stiction.simulate.event_driven.trajectories import ACCEPT, REST_SHARE, STOPPING_SLIP
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -88,7 +88,8 @@ def _stand(
     nh, ne = held.shape[0], joint.shape[0]
     course = Course(
         seen.pair[held], seen.point[held], seen.axis[held], held, sliding, direction,
-        np.zeros(nh, np.bool_), np.maximum(SLOW * pace, rest), turning, spinning, spin_contact,
+        np.zeros(nh, np.bool_), np.maximum(STOPPING_SLIP * pace, rest), turning, spinning,
+        spin_contact,
     )  # fmt: skip
     rows = held_rows(
         held, normal, tangent, seen.friction, qvel, sliding, direction, course.steady, course.least
@@ -176,7 +177,7 @@ def _project(
     white, basis, kept = rows[:n].copy(), np.empty((nv, nv)), np.empty(n, np.bool_)
     for i in range(n):
         linear.divide(upper, last, white[i])
-    rank = linear.orthonormal_rows(white, basis, kept, NEAR)
+    rank = linear.orthonormal_rows(white, basis, kept, DEPENDENT_SHARE)
     momentum = np.zeros(nv)
     for i in range(nv):
         for k in range(i, nv):

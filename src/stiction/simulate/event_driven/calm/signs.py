@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from stiction.bridge import layout
 from stiction.bridge.layout import offset
-from stiction.bridge.margins import AHEAD, SHARE
+from stiction.bridge.margins import AHEAD, REST_MARGIN
 from stiction.kernels.compile import kernel, leaf
 from stiction.simulate.event_driven.calm.work import Number, Work
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART
-from stiction.simulate.event_driven.held_rows import SOLVED
 from stiction.simulate.event_driven.impact_time import SPREAD
 from stiction.simulate.event_driven.stages import Course
+from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -34,7 +34,7 @@ def _slack(normal: Array, i: int, qvel: Array, rest: float) -> float:
     size = 0.0
     for k in range(qvel.shape[0]):
         size += abs(normal[i, k] * qvel[k])
-    return rest + SOLVED * size
+    return rest + RESIDUAL * size
 
 
 @kernel
@@ -75,7 +75,7 @@ def is_safe(m: int, seen: Snapshot, bound: Array, held: Indices, later: Array, d
     gap, pair, index, reach = seen.gap, seen.pair, seen.number, seen.reach
     radius = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     for g in range(reach.shape[0]):
-        if reach[g] < (later[g] - SHARE * radius[g]) / AHEAD:
+        if reach[g] < (later[g] - REST_MARGIN * radius[g]) / AHEAD:
             return False
     free = np.ones(gap.shape[0], np.bool_)
     for i in held:
