@@ -110,3 +110,45 @@ def test_what_rests_is_not_solved_again():
     mujoco.mj_forward(model, data)  # overwrites what the step left
     forces = sim.step(data).contacts[0].force
     assert np.array_equal(forces, report.contacts[0].force)
+
+
+ARM = """<mujoco><option timestep="0.002"/><worldbody><body>
+  <joint name="a" axis="0 1 0" damping="2"/><geom type="capsule" size=".03" fromto="0 0 0 .4 0 0"/>
+  <body pos=".4 0 0"><joint name="b" axis="0 1 0" damping="2"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .3 0 .1"/></body></body></worldbody>
+  <actuator><position joint="a" kp="300" ctrlrange="-1 1"/>
+    <position joint="b" kp="200" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+
+def test_an_arm_that_servos_hold_rests_to_the_last_bit():
+    model, data = load(ARM)
+    data.ctrl[:] = 0.3, -0.7
+    sim = stiction.Simulator(model)
+    sim.step(data, 4000)
+    before = data.qpos.copy()
+    sim.reset_statistics()
+    sim.step(data, 100)
+    assert not data.qvel.any() and (data.qpos == before).all()
+    data.ctrl[0] += 1e-6
+    sim.step(data, 4000)
+    assert abs(data.qpos[0] - before[0] - 1e-6) < 1e-7  # what moves the servo a little moves the arm
+
+
+def test_boxes_in_a_grasp_rest_to_the_last_bit():
+    model, data, _ = stiction.scenes.load("grasp", boxes=4)
+    sim = stiction.Simulator(model)
+    sim.step(data, 600)
+    before = data.qpos.copy()
+    report = sim.step(data, 100)
+    assert not data.qvel.any() and (data.qpos == before).all()
+    assert report.certificate.worst < 1e-8
+
+
+def test_the_weakest_push_moves_what_nothing_holds():
+    model, data = load(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body><freejoint/>"
+        "<geom size='.1' mass='1'/></body></worldbody></mujoco>"
+    )
+    data.xfrc_applied[1, 0] = 1e-16
+    stiction.Simulator(model).step(data, 100)
+    assert np.isclose(data.qvel[0], 100 * model.opt.timestep * 1e-16, rtol=1e-9)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.certificate.grading import grade_blocks
+from stiction.contact.certificate.grading import GradingWorkspace, grade_blocks
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import add_impulses, row_velocities
+from stiction.contact.problem.blocks import Blocks, add_impulses, row_velocities
 from stiction.contact.problem.cones import build_cones, from_impulses, to_impulses
 from stiction.contact.solvers.baraff.blocks import (
     factor_folded,
@@ -23,13 +23,28 @@ from stiction.contact.solvers.baraff.blocks import (
 )
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
-from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.contact.solvers.workspace import (
+    NewtonWorkspace,
+    Outcome,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel
 from stiction.kernels.skyline import solve_skyline
-from stiction.simulate.time_stepping.loop import stop_rounding
+from stiction.simulate.time_stepping.standstill import stop_rounding
 from stiction.simulate.time_stepping.workspace import Count, Figure, Stage, unpack_step
 from stiction.status import Code
+
+
+@kernel
+def _grade(b: Blocks, count, newton: NewtonWorkspace, tolerance, grading: GradingWorkspace):
+    """Largest violation of any law by newton.v and newton.f."""
+    row_velocities(b, count, newton.v, newton.u)
+    return grade_blocks(
+        b, count, np.int64(Law.COULOMB), np.int64(0), tolerance,
+        newton.weight, newton.v, newton.u, newton.f, grading,
+    )  # fmt: skip
 
 
 @kernel
@@ -38,7 +53,7 @@ def drive(warm, tolerance, address):
     passes. warm: the last step's impulses are tried first."""
     # All in one body: every level of calls above the solver would have it optimized once more
     # when it is compiled.
-    b, _, _, request = unpack_problem(address)
+    b, g, s, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     counts, figure, count = step.counts, step.figure, step.counts[Count.BLOCKS]
@@ -97,13 +112,13 @@ def drive(warm, tolerance, address):
     solve_skyline(factored[0], factored[1], factored[2], newton.v)
     for j in range(newton.v.shape[0]):
         newton.v[j] += request.v_free[j]
-    stop_rounding(newton.v, grading.own)
+    request.outcome[:, Outcome.LOAD] = 0.0
+    stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
     now = ticks()
     step.ticks[Stage.SOLVE] += now - begun
-    row_velocities(b, count, newton.v, newton.u)
-    figure[Figure.WORST] = grade_blocks(
-        b, count, np.int64(Law.COULOMB), np.int64(0), tolerance,
-        newton.weight, newton.v, newton.u, newton.f, grading,
-    )  # fmt: skip
+    figure[Figure.WORST] = _grade(b, count, newton, tolerance, grading)
+    if stopped and not figure[Figure.WORST] <= tolerance:
+        newton.v[:] = step.v_plus
+        figure[Figure.WORST] = _grade(b, count, newton, tolerance, grading)
     step.ticks[Stage.CERTIFY] += ticks() - now
     return figure[Figure.WORST] <= tolerance

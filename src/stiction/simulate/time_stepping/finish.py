@@ -206,7 +206,8 @@ def check_overlap(
 
 @lean
 def integrate(m, d, newton: NewtonWorkspace, step: Step):
-    """Moves the state: v+, positions by v+ and the correction newton.v, activations and time."""
+    """Moves the state: v+, positions by the step's motion and the correction newton.v, activations
+    and time."""
     nq, nv = step.qpos.shape[0], newton.v.shape[0]
     dt = number(m + _TIMESTEP)
     qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
@@ -217,7 +218,7 @@ def integrate(m, d, newton: NewtonWorkspace, step: Step):
         qpos[k] = step.qpos[k]
     for j in range(nv):
         qvel[j] = step.v_plus[j]
-        newton.v[j] += step.v_plus[j]
+        newton.v[j] += step.motion[j]
     mj.integrate_pos(m, pointer(d + _QPOS), newton.v.ctypes.data, dt)
 
 

@@ -64,6 +64,7 @@ from stiction.simulate.time_stepping.pose import (
     recall_impulses,
 )
 from stiction.simulate.time_stepping.request import ask, grade
+from stiction.simulate.time_stepping.standstill import keep_velocity, stop_rounding
 from stiction.simulate.time_stepping.workspace import (
     Count,
     Figure,
@@ -77,19 +78,8 @@ from stiction.terrain.meetings import unpack_ground
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _TIME = offset("mjData", "time")
 
-STANDSTILL = 1e-13
-"""Speed of a degree of freedom, over what the free motion has there, that is rounding."""
-
 RETRIES = 3
 """Solves of one step at most, each with wider margins for limits that the one before passed."""
-
-
-@kernel
-def stop_rounding(v, sigma):
-    """Takes away speeds that are rounding: what stands still does so exactly."""
-    for j in range(v.shape[0]):
-        if abs(v[j]) < STANDSTILL * sigma[j]:
-            v[j] = 0.0
 
 
 @kernel
@@ -158,7 +148,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
-    b, g, _, request = unpack_problem(address)
+    b, g, s, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     counts, figure, time = step.counts, step.figure, step.ticks
@@ -181,7 +171,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 continue
             move_smoothly(m, d)
             time[Stage.SMOOTH] += ticks() - begun
-            extra = 0.0
+            extra, stopped = 0.0, False
             for _ in range(RETRIES):
                 stop = _pose(m, d, config, ground, address, extra)
                 if stop != Stop.DONE:
@@ -195,7 +185,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                     break
                 solve_all(address, counts[Count.BLOCKS])
                 _sum_up(g, request, step)
-                stop_rounding(newton.v, grading.own)
+                stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
                 time[Stage.SOLVE] += ticks() - begun
                 missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
                 if missed <= extra:
@@ -203,11 +193,20 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 extra = missed
             begun = ticks()
             figure[Figure.WORST] = grade(address, config.tolerance)
+            if stopped and not figure[Figure.WORST] <= config.tolerance:
+                keep_velocity(d, newton.v, step)
+                figure[Figure.WORST] = grade(address, config.tolerance)
+            if stopped and not figure[Figure.WORST] <= config.tolerance:
+                for j in range(newton.v.shape[0]):
+                    newton.v[j] = step.v_plus[j]
+                figure[Figure.WORST] = grade(address, config.tolerance)
             time[Stage.CERTIFY] += ticks() - begun
             if not figure[Figure.WORST] <= config.tolerance:
                 return Stop.UNSOLVED
         else:
             row_velocities(b, counts[Count.BLOCKS], newton.v, newton.u)
+            for j in range(newton.v.shape[0]):
+                step.motion[j] = newton.v[j]
         if diverges(m, d, newton.v):
             return Stop.DIVERGED
         begun = ticks()

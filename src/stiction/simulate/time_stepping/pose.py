@@ -36,6 +36,7 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.standstill import drop_rounding
 from stiction.simulate.time_stepping.workspace import Count, Record, Seen, Step
 from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
@@ -176,7 +177,7 @@ def compare_with_last(m, d, step: Step):
 @kernel
 def recall_impulses(m, d, count, step: Step, f, v):
     """Impulses and velocity of the last step, which began with what this one begins with and left
-    the velocity as it was; whether its blocks are this one's."""
+    positions and velocity as they were; whether its blocks are this one's."""
     key, record = step.key, step.record
     if step.counts[Count.OLD] != count:
         return False
@@ -189,6 +190,7 @@ def recall_impulses(m, d, count, step: Step, f, v):
     qvel = numbers(pointer(d + _QVEL), v.shape[0])
     for j in range(v.shape[0]):
         v[j] = qvel[j]
+        step.motion[j] = 0.0
     return True
 
 
@@ -313,6 +315,7 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
     for j in range(nv):
         b.velocity[j] = qvel[j]
         b.push[j] = dt * force[j]
+    drop_rounding(m, d, b, step)
     scratch = (step.small, step.six, step.rate, step.x, step.block)
     steady_spin(m, d, b, config.derivatives, step.free, scratch)
     count = read_rows(

@@ -158,6 +158,8 @@ class Step(NamedTuple):
     correction: Array  # (cap,) impulses that pushed overlap out in the last step
     factor: Array  # of the mass, as its skyline
     v_plus: Array  # (nv,)
+    motion: Array  # (nv,) by which positions move, before overlap is taken back
+    still: Array  # (nv,) speeds below which degrees of freedom stand still (`standstill.py`)
     qpos: Array  # (nq,)
     seen: Array  # state and inputs that the last step began with, and what it wrote
     free: Indices  # (n, 2) of `gyroscopic.standalone`
@@ -197,6 +199,8 @@ class Workspace:
             np.zeros((cap, RECORDS)),
             np.zeros(cap),
             np.zeros(skyline),
+            np.zeros(nv),
+            np.zeros(nv),
             np.zeros(nv),
             np.zeros(model.nq),
             np.zeros(state_size(model)),
