@@ -42,7 +42,7 @@ STANDSTILL = 1e-11
 on their feet, hands and grasps at rest 8e-13 was the most that was left; a joint that creeps so
 slowly would need a year for a micrometre."""
 
-ROUNDING = 1e-13
+SPEED_ROUNDING = 1e-13
 """The same over the speed of the free motion in this degree of freedom."""
 
 
@@ -101,7 +101,7 @@ def stop_rounding(b: Blocks, g: Graph, s: BlockMatrix, outcome, own, v, step: St
     stopped = False
     for j in range(v.shape[0]):
         step.v_plus[j] = v[j]
-        if v[j] != 0.0 and abs(v[j]) < ROUNDING * own[j]:
+        if v[j] != 0.0 and abs(v[j]) < SPEED_ROUNDING * own[j]:
             v[j] = 0.0
             stopped = True
     for node in range(g.island.shape[0]):
