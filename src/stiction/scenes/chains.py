@@ -42,17 +42,17 @@ def chain(
     the last but one node. `mass` [kg] is that of a segment, `look` its further attributes,
     `damping` [N m s] that of a joint.
     """
-    opened, closed = [], []
-    for index, (here, there) in enumerate(pairwise(nodes)):
-        way = _from(here, there)
-        opened.append(f"""\
-      <body name="{name}{index}" pos="{numbers(*_from(origin, here))}">
+    inside, before = tip, [origin, *nodes]
+    for index in reversed(range(len(nodes) - 1)):
+        here, there = nodes[index], nodes[index + 1]
+        inside = f"""\
+      <body name="{name}{index}" pos="{numbers(*_from(before[index], here))}">
         <joint type="ball" damping="{numbers(damping)}"/>
-        <geom type="capsule" fromto="0 0 0 {numbers(*way)}" size="{radius}" mass="{mass}"
-              {look}/>""")
-        closed.append("      </body>")
-        origin = here
-    return lines([*opened, tip, *closed])
+        <geom type="capsule" fromto="0 0 0 {numbers(*_from(here, there))}" size="{radius}"
+              mass="{mass}" {look}/>
+{inside}
+      </body>"""
+    return inside
 
 
 def _from(origin: Point, point: Point) -> Point:

@@ -4,6 +4,11 @@ Every scene carries the options that suit MuJoCo's own contact best short of its
 solver (elliptic cones, impratio 10), so that a comparison with `mj_step` is a fair one.
 Rigid contact ignores them. Lengths are written with all their digits: bodies that touch in
 the formula touch in the model to rounding.
+
+So a scene is text, and not an `MjSpec`, though that nests bodies more plainly: recordings, the page
+and processes of a sweep carry a scene's text, and `MjSpec.to_xml` writes six digits of a length.
+Written and read again no scene is the same model to the bit: the ladder is 5e-6 m off, stones of
+the arch 4e-7 m.
 """
 
 from collections.abc import Iterable

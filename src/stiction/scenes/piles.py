@@ -5,8 +5,7 @@
 - `rubble`: an arch that lost a foot.
 - `ragdoll`: the humanoid without its servos.
 
-The last two are edits of other scenes' text, not of an `MjSpec`, which writes six digits: stones
-that touch to rounding would start 1e-7 m inside of each other.
+The last two are edits of other scenes' text (`mjcf.py` says why it is text).
 """
 
 from math import pi
