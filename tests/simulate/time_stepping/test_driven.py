@@ -10,7 +10,8 @@ from stiction.contact import Baraff
 from stiction.contact.models.model import ContactModel
 from stiction.contact.solvers.baraff.blocks import label_islands
 from stiction.simulate.time_stepping import engine
-from stiction.simulate.time_stepping.workspace import Count
+from stiction.simulate.time_stepping.workspace import Count, Figure
+from stiction.status import Code
 
 
 class ByArrays(ContactModel):
@@ -116,13 +117,53 @@ def test_islands_of_blocks_are_those_of_the_problem():
         assert len(set(blocks)) == 3
 
 
-def test_an_answer_that_the_certificate_refuses_goes_to_the_ladder(monkeypatch):
+@pytest.fixture
+def failing(monkeypatch):
+    """Baraff's compiled way drives into a cycle; his way from Python is not to be asked."""
+    inner = engine.drive
+
+    def fail(warm, tolerance, address):
+        inner(warm, -1.0, address)
+        return int(Code.CYCLE)
+
+    def refuse(self, problem, start=None):
+        raise AssertionError("the way that has failed is run again")
+
+    monkeypatch.setattr(engine, "drive", fail)
+    monkeypatch.setattr(Baraff, "solve", refuse)
+
+
+def test_a_compiled_way_that_failed_is_not_run_again(failing):
     model, data = mechanism()
-    sim = stiction.Simulator(model, Baraff())
-    monkeypatch.setattr(engine, "drive", lambda warm, tolerance, address: False)
-    sim._engine.work.step.figure[0] = np.inf
-    assert sim.step(data).rungs == ("driving", "driving")
-    assert sim.statistics.rungs["driving"] == 1
+    sim = stiction.Simulator(model, Baraff(), tolerance=1e-30)
+    with pytest.raises(stiction.SolveFailed) as caught:
+        sim.step(data)
+    assert caught.value.status == "cycle"
+    assert data.time == 0.0
+
+
+def test_what_a_failed_way_found_is_taken_where_it_is_good_enough(failing):
+    model, data = mechanism()
+    report = stiction.Simulator(model, Baraff()).step(data)
+    assert report.rungs == ("driving",)
+    assert 0.0 < report.certificate.worst <= 1e-6
+    best = stiction.Simulator(model, Baraff(), tolerance=1e-30, on_failure="best").step(data)
+    assert best.rungs == ("driving", "best attempt")
+    assert best.missed
+
+
+def test_a_failed_way_goes_on_without_friction_where_asked(failing, monkeypatch):
+    model, data = mechanism()
+    sim = stiction.Simulator(model, Baraff(), on_failure="frictionless")
+
+    def find_nothing(warm, tolerance, address):
+        sim._engine.work.step.figure[Figure.WORST] = np.inf
+        return int(Code.CYCLE)
+
+    monkeypatch.setattr(engine, "drive", find_nothing)
+    report = sim.step(data)
+    assert report.rungs == ("driving", "without friction")
+    assert sim.statistics.rungs == {"without friction": 1}
 
 
 def test_a_step_that_fails_leaves_the_state_as_it_was(monkeypatch):

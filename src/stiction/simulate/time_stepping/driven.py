@@ -1,8 +1,8 @@
 """A step's problem by Baraff's method, compiled: what `run` leaves UNSOLVED, solved and graded.
 
 A kernel of its own beside `run`: only those who ask for `Baraff()` wait until it is compiled. How
-it can fail: as `Baraff.solve`, which is then asked as well; torsional and rolling friction is left
-to that, which refuses it.
+it can fail: as `Baraff.solve`, which is the same search and is not asked as well; torsional and
+rolling friction is left to that, which refuses it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def _grade(b: Blocks, count, newton: NewtonWorkspace, tolerance, grading: Gradin
 
 @kernel
 def drive(warm, tolerance, address):
-    """Impulses and velocity of the posed step into the workspace; whether their certificate
-    passes. warm: the last step's impulses are tried first."""
+    """Impulses and velocity of the posed step into the workspace, graded; SOLVED where their
+    certificate passes, else how an island ended, UNSUITABLE where nothing was tried. warm: the last
+    step's impulses are tried first."""
     # All in one body: every level of calls above the solver would have it optimized once more
     # when it is compiled.
     b, g, s, request = unpack_problem(address)
@@ -60,7 +61,7 @@ def drive(warm, tolerance, address):
     begun = ticks()
     figure[Figure.WORST] = np.inf
     if has_tied_rows(b, count):
-        return False
+        return np.int64(Code.UNSUITABLE)
     row_velocities(b, count, request.v_free, newton.u)
     dofs, blocks = label_islands(b, count)
     factored = factor_folded(b, count)
@@ -68,6 +69,7 @@ def drive(warm, tolerance, address):
     guessed = warm and counts[Count.OLD] > 0
     counts[Count.ITERATIONS] = 0
     counts[Count.ATTEMPTS] = 0 if guessed else 1
+    ended = np.int64(Code.ERROR)
     for i in range(count):
         if blocks[i] < 0:
             newton.f[i] = 0.0
@@ -102,6 +104,8 @@ def drive(warm, tolerance, address):
             theta, phi = np.empty(0), np.empty((0, 2))
             limit, attempts = step_limit(n, units), ORDERS
             counts[Count.ATTEMPTS] = 1
+        if code != Code.SOLVED:
+            ended = np.int64(code)
         if code == Code.RAY:  # a direction, not impulses
             theta[:] = 0.0
             phi[:, :] = 0.0
@@ -121,4 +125,4 @@ def drive(warm, tolerance, address):
         newton.v[:] = step.v_plus
         figure[Figure.WORST] = _grade(b, count, newton, tolerance, grading)
     step.ticks[Stage.CERTIFY] += ticks() - now
-    return figure[Figure.WORST] <= tolerance
+    return np.int64(Code.SOLVED) if figure[Figure.WORST] <= tolerance else ended

@@ -43,6 +43,7 @@ from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback,
 from stiction.simulate.time_stepping.loop import Slot, run, take_steps, take_steps_on_ground
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
+from stiction.status import Code, Status
 from stiction.terrain.meetings import Ground
 from stiction.tolerances import RESIDUAL
 
@@ -253,9 +254,14 @@ class TimeEngine:
         """Removes what stopped the steps, or raises it. The answer, if there is one to finish the
         step at hand with."""
         if stop == Stop.UNSOLVED:
-            if self._driven and drive(self.settings.warm_start, RESIDUAL, self.work.address):
-                return COMPILED
-            return self.fallback.answer(self.own.model, data, self.work)
+            failed = None
+            if self._driven:
+                code = drive(self.settings.warm_start, RESIDUAL, self.work.address)
+                if code == Code.SOLVED:
+                    return COMPILED
+                # What has rows that it does not take was not tried, and is refused in words.
+                failed = None if code == Code.UNSUITABLE else Status.from_code(code)
+            return self.fallback.answer(self.own.model, data, self.work, failed)
         if stop == Stop.EDITED:
             self._follow()
         elif stop == Stop.ROOM:

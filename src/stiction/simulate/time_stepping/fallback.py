@@ -73,21 +73,35 @@ class Fallback:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         compiled = settings.compiled
-        self._tried = compiled is not None
         self._by_islands = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
 
-    def answer(self, model: mujoco.MjModel, data: mujoco.MjData, work: Workspace) -> Answer:
-        """Solves the step's problem by the contact model's ladder and puts the answer into the
-        workspace, unless the compiled solver's was better. Raises SolveFailed where no answer
-        meets the tolerance and the settings want none that does not."""
+    def answer(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        work: Workspace,
+        failed: Status | None = None,
+    ) -> Answer:
+        """Solves the step's problem by the contact model and puts the answer into the workspace.
+        Raises SolveFailed where no answer meets the tolerance and the settings want none that does
+        not.
+
+        failed: how the model's one way ended, compiled, if it was tried: it is not tried again.
+        """
         free = work.solver.request.v_free
         if not np.abs(free).max(initial=0.0) <= mujoco.mjMAXVAL:
             raise validation.diverged(model, data, free)
         if self._by_islands:
             return self._answer_islands(model, data, work)
-        return self._answer_whole(model, data, work)
+        return self._answer_whole(model, data, work, failed)
 
-    def _answer_whole(self, model: mujoco.MjModel, data: mujoco.MjData, work: Workspace) -> Answer:
+    def _answer_whole(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        work: Workspace,
+        failed: Status | None,
+    ) -> Answer:
         settings, count = self._settings, int(work.step.counts[Count.BLOCKS])
         assembled = None
         if settings.delassus == "assembly":
@@ -99,20 +113,25 @@ class Fallback:
         def solve(contact: ContactModel) -> ContactSolution:
             return contact.solve(problem) if assembled is None else assembled.solve(contact)
 
-        solution, flag = solve(settings.contact), ""
-        worst = solution.certificate.worst
-        own = float(work.step.figure[Figure.WORST]) if self._tried else np.inf
-        if not min(worst, own) <= settings.tolerance:
-            failed = solution
-            if settings.on_failure == "best" and np.isfinite(min(worst, own)):
+        solution, flag = None, ""
+        if failed is None:
+            solution = solve(settings.contact)
+            failed, certificate = solution.status, solution.certificate
+            worst = certificate.worst
+        else:
+            certificate = from_table(Law.COULOMB, copy_table(work))
+            worst = float(work.step.figure[Figure.WORST])
+        if not worst <= settings.tolerance:
+            if settings.on_failure == "best" and np.isfinite(worst):
                 flag = BEST
             elif settings.on_failure == "frictionless":
-                solution = replace(solve(Frictionless()), rungs=failed.rungs)
-                flag, own = FRICTIONLESS, np.inf
-            if not (flag == BEST or solution.certificate.worst <= settings.tolerance):
-                detail = self._describe(model, data, work, problem, failed.certificate)
-                raise SolveFailed(problem, failed.status, detail, ADVICE)
-        if not worst <= settings.tolerance and own < worst:
+                rungs = () if solution is None else solution.rungs
+                solution, flag = replace(solve(Frictionless()), rungs=rungs), FRICTIONLESS
+                worst = solution.certificate.worst
+            if not (flag == BEST or worst <= settings.tolerance):
+                detail = self._describe(model, data, work, problem, certificate)
+                raise SolveFailed(problem, failed, detail, ADVICE)
+        if solution is None:
             return Answer(None, flag)
         put_solution(work.blocks, count, solution, work.newton.f)
         work.newton.v[:] = solution.velocity[: len(work.newton.v)]
