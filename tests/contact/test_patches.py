@@ -17,10 +17,10 @@ HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))]
 def solved_heap(path):
     """A workspace with the heap's answer, and its largest island."""
     problem, _ = read_clutter(path)
-    work, rows = fill(problem)
+    work, layout = fill(problem)
     setting = work.request.setting
     setting[Setting.ATTEMPTS], setting[Setting.DEADLINE] = 10, ENDLESS
-    solve_blocks(work.packed.ctypes.data, len(rows))
+    solve_blocks(work.packed.ctypes.data, layout.blocks)
     sizes = np.diff(work.graph.members[: int(work.graph.size[0]) + 1])
     k = int(sizes.argmax())
     assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED

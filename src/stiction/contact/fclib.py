@@ -24,6 +24,9 @@ Matrices are groups with m, n, nzmax, nz and p, i, x. nz = -1: compressed column
 rows; nz = -2: compressed rows, p (m+1,), i the columns; otherwise nz triplets, p the rows and i the
 columns. Indices count from zero.
 
+Matrices are sparse in the files, and in large problems so they stay: where dense ones would take
+more than 64 MB, and where `read` is asked to.
+
 What FCLIB has no place for is refused when written: box rows, viscosity. Global problems with
 rolling friction (`fclib_global_rolling`) have a cone of five dimensions and are not read.
 """
@@ -38,7 +41,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csc_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array, vstack
+from scipy.sparse.linalg import splu
 
 from stiction.contact.certificate.certificate import certify
 from stiction.contact.certificate.modes import contact_modes
@@ -46,6 +50,7 @@ from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.model import check_start, grade_status
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.sparse_arrays import Sparse
 from stiction.errors import InvalidInput, StictionError
 from stiction.status import Status
 
@@ -55,15 +60,20 @@ T = TypeVar("T")
 LOCAL, GLOBAL, ROLLING = "fclib_local", "fclib_global", "fclib_global_rolling"
 TRIPLETS, COLUMNS, ROWS = 0, -1, -2
 """Least `nz` of a matrix by triplets, and those that stand for compressed columns and rows."""
+LARGE = 64_000_000 // 8
+"""Entries of dense matrices from which on a problem is read as a sparse one."""
 
 __all__ = ["read", "read_guesses", "read_solution", "write"]
 
 
-def read(path: FilePath) -> ContactProblem:
+def read(path: FilePath, *, sparse: bool | None = None) -> ContactProblem:
     """The problem in the file, local or global; InvalidInput with the file and the dataset where it
-    is damaged, or holds what a `ContactProblem` has no place for."""
+    is damaged, or holds what a `ContactProblem` has no place for.
+
+    sparse: whether it has sparse arrays or dense ones; None: sparse ones if it is large.
+    """
     with _open(path) as file:
-        return _read_problem(file)
+        return _read_problem(file, sparse)
 
 
 def read_solution(path: FilePath) -> ContactSolution:
@@ -162,7 +172,7 @@ class _File:
             raise self.wrong(name, f"must be one whole number, {least} or more", found.shape)
         return int(found[0])
 
-    def matrix(self, name: str, rows: int, columns: int) -> Array:
+    def matrix(self, name: str, rows: int, columns: int) -> Sparse:
         """The matrix of a group, which must have that shape; entries that come twice are added.
 
         Not the shape that it claims: a damaged file must not ask for all memory.
@@ -192,9 +202,9 @@ class _File:
         # Files may have room for more entries (nzmax) than the matrix has.
         value, second = value[:count].astype(np.float64), second[:count]
         if kind >= TRIPLETS:
-            return coo_array((value, (first[:count], second)), shape=shape).toarray()
+            return csr_array(coo_array((value, (first[:count], second)), shape=shape))
         made = csr_array if kind == ROWS else csc_array
-        return made((value, second, first), shape=shape).toarray()
+        return csr_array(made((value, second, first), shape=shape))
 
     def _check_indices(self, name: str, found: NDArray[np.int64], count: int, size: int) -> None:
         if len(found) < count:
@@ -237,11 +247,11 @@ def _h5py() -> Any:
     return h5py
 
 
-def _read_problem(file: _File) -> ContactProblem:
+def _read_problem(file: _File, sparse: bool | None = None) -> ContactProblem:
     if GLOBAL in file:
-        return _read_global(file)
+        return _read_global(file, sparse)
     if LOCAL in file:
-        return _read_local(file)
+        return _read_local(file, sparse)
     if ROLLING in file:
         reason = "is a problem with rolling friction, which is not read"
         raise file.wrong(ROLLING, reason)
@@ -259,24 +269,17 @@ def _dimension(file: _File, group: str, size: int, sized: str) -> int:
     return dimension
 
 
-def _read_local(file: _File) -> ContactProblem:
+def _read_local(file: _File, sparse: bool | None) -> ContactProblem:
     n = file.whole(f"{LOCAL}/W/m")
     dimension = _dimension(file, LOCAL, n, "W/m")
     q = file.vector(f"{LOCAL}/vectors/q", n)
     mu = file.vector(f"{LOCAL}/vectors/mu", n // dimension, infinite=True)
     W = file.matrix(f"{LOCAL}/W", n, n)
     if f"{LOCAL}/V" in file:
-        size = file.whole(f"{LOCAL}/R/m")
-        s = file.vector(f"{LOCAL}/vectors/s", size)
-        V, R = file.matrix(f"{LOCAL}/V", n, size), file.matrix(f"{LOCAL}/R", size, size)
-        try:
-            solved = np.linalg.solve(R, np.column_stack([V.T, s]))
-        except np.linalg.LinAlgError as error:
-            reason = "is singular: equalities that depend on each other cannot be eliminated"
-            raise file.wrong(f"{LOCAL}/R", reason, R.shape) from error
-        W, q = W - V @ solved[:, :n], q - V @ solved[:, n]
+        W, q = _without_equalities(file, W, q)
+    given = W if (n * n > LARGE if sparse is None else sparse) else W.toarray()
     return file.build(
-        lambda: ContactProblem.from_delassus(W, q, friction=mu, dimension=dimension),
+        lambda: ContactProblem.from_delassus(given, q, friction=mu, dimension=dimension),
         {
             "delassus": f"{LOCAL}/W",
             "free_velocity": f"{LOCAL}/vectors/q",
@@ -285,7 +288,27 @@ def _read_local(file: _File) -> ContactProblem:
     )
 
 
-def _read_global(file: _File) -> ContactProblem:
+def _without_equalities(file: _File, W: Sparse, q: Array) -> tuple[Sparse, Array]:
+    """(W, q) of a local problem whose multipliers l are eliminated."""
+    n, size = W.shape[0], file.whole(f"{LOCAL}/R/m")
+    s = file.vector(f"{LOCAL}/vectors/s", size)
+    V, R = file.matrix(f"{LOCAL}/V", n, size), file.matrix(f"{LOCAL}/R", size, size)
+    try:
+        factor = splu(csc_array(R))
+    except RuntimeError as error:
+        reason = "is singular: equalities that depend on each other cannot be eliminated"
+        raise file.wrong(f"{LOCAL}/R", reason, R.shape) from error
+    # Columns of V' that are not zero, so that no more is solved for than there is.
+    touched = np.flatnonzero(np.diff(V.indptr))
+    solved = factor.solve(np.column_stack([V[touched].T.toarray(), s]))
+    response = csr_array(V @ solved[:, :-1]).tocoo()
+    spread = csr_array(
+        coo_array((response.data, (response.row, touched[response.col])), shape=(n, n))
+    )
+    return csr_array(W - spread), q - V @ solved[:, -1]
+
+
+def _read_global(file: _File, sparse: bool | None) -> ContactProblem:
     nv, size = file.whole(f"{GLOBAL}/M/m"), file.whole(f"{GLOBAL}/H/n")
     dimension = _dimension(file, GLOBAL, size, "H/n")
     nc = size // dimension
@@ -298,24 +321,22 @@ def _read_global(file: _File) -> ContactProblem:
         at = int(moving[0, 0] * dimension + moving[0, 1] + 1)
         reason = f"is {w.flat[at]:g}: a problem with mass has no tangential velocity of its own"
         raise file.wrong(f"{GLOBAL}/vectors/w", reason, (size,), at)
-    rows = np.zeros((nc, 3, nv))
-    rows[:, :dimension] = H.T.reshape(nc, dimension, nv)
-    joints = {}
+    rows = csr_array(H.T)
+    across = rows[np.arange(size) % dimension > 0]
+    if dimension == 2:  # the second tangent of each contact is zero
+        widen = csr_array((np.ones(nc), (2 * np.arange(nc), np.arange(nc))), shape=(2 * nc, nc))
+        across = csr_array(widen @ across)
+    given: dict[str, Any] = {"mass": M, "normal": rows[::dimension], "tangent": across}
     if f"{GLOBAL}/G" in file:
         nj = file.whole(f"{GLOBAL}/G/n")
-        b = file.vector(f"{GLOBAL}/vectors/b", nj)
-        joints = {"joint": file.matrix(f"{GLOBAL}/G", nv, nj).T, "joint_target": -b}
+        target = -file.vector(f"{GLOBAL}/vectors/b", nj)
+        given |= {"joint": csr_array(file.matrix(f"{GLOBAL}/G", nv, nj).T), "joint_target": target}
+    if not (max(nv, 3 * nc) * nv > LARGE if sparse is None else sparse):
+        given = {name: x if name == "joint_target" else x.toarray() for name, x in given.items()}
+        given["tangent"] = given["tangent"].reshape(nc, 2, nv)
     return file.build(
         lambda: ContactProblem(
-            mass=M,
-            velocity=np.zeros(nv),
-            force=f,
-            dt=1.0,
-            normal=rows[:, 0],
-            tangent=rows[:, 1:],
-            friction=mu,
-            bound=-w[:, 0],
-            **joints,
+            velocity=np.zeros(nv), force=f, dt=1.0, friction=mu, bound=-w[:, 0], **given
         ),
         {
             "mass": f"{GLOBAL}/M",
@@ -390,9 +411,9 @@ def _global_content(problem: ContactProblem) -> dict[str, NDArray[Any]]:
     """The datasets of a problem with mass."""
     rows, w = _contact_rows(problem)
     content = {
-        f"{GLOBAL}/spacedim": _integers([rows.shape[1]]),
+        f"{GLOBAL}/spacedim": _integers([w.shape[1]]),
         **_matrix_content(f"{GLOBAL}/M", problem.mass),
-        **_matrix_content(f"{GLOBAL}/H", rows.reshape(-1, problem.nv).T),
+        **_matrix_content(f"{GLOBAL}/H", rows.T),
         f"{GLOBAL}/vectors/f": problem.mass @ problem.velocity + problem.dt * problem.force,
         f"{GLOBAL}/vectors/w": w.ravel(),
         f"{GLOBAL}/vectors/mu": problem.friction,
@@ -403,14 +424,17 @@ def _global_content(problem: ContactProblem) -> dict[str, NDArray[Any]]:
     return content
 
 
-def _contact_rows(problem: ContactProblem) -> tuple[Array, Array]:
-    """(nc, dimension, nv) rows of a problem with mass, and their w (nc, dimension)."""
-    rows = np.concatenate([problem.normal[:, None], problem.tangent], axis=1)
-    if not problem.tangent[:, 1].any():
-        rows = rows[:, :2]
-    w = np.zeros(rows.shape[:2])
+def _contact_rows(problem: ContactProblem) -> tuple[Sparse, Array]:
+    """(dimension nc, nv) rows of a problem with mass, and their w (nc, dimension)."""
+    nc = problem.nc
+    across = csr_array(problem.tangent.reshape(2 * nc, problem.nv))
+    rows = csr_array(vstack([csr_array(problem.normal), across]))
+    dimension = 3 if across[1::2].nnz else 2
+    contact = np.arange(nc)
+    order = np.column_stack([contact, nc + 2 * contact, nc + 2 * contact + 1])[:, :dimension]
+    w = np.zeros((nc, dimension))
     w[:, 0] = -problem.bound
-    return rows, w
+    return rows[order.ravel()], w
 
 
 def _answer_content(problem: ContactProblem, solution: ContactSolution) -> dict[str, NDArray[Any]]:
@@ -423,15 +447,15 @@ def _answer_content(problem: ContactProblem, solution: ContactSolution) -> dict[
     rows, w = _contact_rows(problem)
     content = {
         "solution/v": solution.velocity,
-        "solution/u": (rows @ solution.velocity + w).ravel(),
-        "solution/r": impulses[:, : rows.shape[1]].ravel(),
+        "solution/u": rows @ solution.velocity + w.ravel(),
+        "solution/r": impulses[:, : w.shape[1]].ravel(),
     }
     if problem.nj:
         content["solution/l"] = solution.joint
     return content
 
 
-def _matrix_content(group: str, matrix: Array) -> dict[str, NDArray[Any]]:
+def _matrix_content(group: str, matrix: Any) -> dict[str, NDArray[Any]]:
     """The datasets of a matrix, by compressed columns."""
     kept = csc_array(matrix)
     return {

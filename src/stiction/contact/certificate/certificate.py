@@ -57,8 +57,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stiction.contact.certificate.grading import grade_problem
+from stiction.contact.certificate.grading import grade_dense, grade_problem, grade_residual
 from stiction.contact.certificate.laws import Entry, Law, Table
+from stiction.contact.problem.blocks import ROWS
+from stiction.contact.problem.dense_blocks import from_contact_space
 from stiction.contact.problem.laws import LAWS
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.validation import impulse
@@ -192,9 +194,25 @@ def certify(
     f_j = impulse("joint", joint, (problem.nj,))
     f_b = impulse("box", box, (problem.nb,))
     arrays, scales, dt = problem.arrays, problem.scales, problem.dt
-    table = grade_problem(
-        code, corners, dt, arrays, scales, problem.kernel_delassus, v, f_n, f_t, f_j, f_b
-    )
+    if problem.sparse is not None:
+        order = problem.sparse.nodes.order
+        by_place = scales._replace(own=scales.own[order], sigma=scales.sigma[order])
+        table = grade_dense(
+            code, corners, problem.blocks, by_place, problem.kernel_delassus, v[order], f_n, f_t,
+            f_j, f_b,
+        )  # fmt: skip
+        if table.where[Entry.DYNAMICS] >= 0:
+            table.where[Entry.DYNAMICS] = order[table.where[Entry.DYNAMICS]]
+    elif problem.is_sparse:
+        f = np.zeros((problem.nc, ROWS))
+        f[:, 0], f[:, 1:3] = f_n, f_t
+        residual = v - problem.velocity - problem.delassus @ f[:, : problem.dimension].ravel()
+        b = from_contact_space(arrays, dt, problem.dimension)
+        table = grade_residual(code, corners, b, scales, v, f, residual)
+    else:
+        table = grade_problem(
+            code, corners, dt, arrays, scales, problem.kernel_delassus, v, f_n, f_t, f_j, f_b
+        )
     return from_table(LAWS[law], table)
 
 

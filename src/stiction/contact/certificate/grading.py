@@ -209,13 +209,26 @@ def grade_blocks(
 
 
 @kernel
+def grade_residual(law, facets, b: Blocks, scales: Scales, v, f, residual) -> Table:
+    """The certificate of velocity v (nv,) and impulses f (count, ROWS) that leave the residual
+    (nv,) of the momentum, or of u - W f - q."""
+    count = scales.speed.shape[0]
+    u, slides, table = np.zeros((count, ROWS)), np.zeros(count, np.int64), new_table()
+    row_velocities(b, count, v, u)
+    grade_rows(
+        b, count, law, facets, scales.weight, scales.sigma, scales.speed, slides, u, f, residual,
+        table,
+    )  # fmt: skip
+    return table
+
+
+@kernel
 def grade_dense(law, facets, b: Blocks, scales: Scales, delassus, v, f_n, f_t, f_j, f_b) -> Table:
     """The certificate of velocity v (nv,) and impulses by kind, of a problem whose blocks b come
-    from dense arrays; delassus: see `blocks_of`."""
+    from arrays: contacts, joints, box rows; delassus: see `blocks_of`."""
     count, nv = scales.speed.shape[0], v.shape[0]
-    u, f = np.zeros((count, ROWS)), np.zeros((count, ROWS))
+    f = np.zeros((count, ROWS))
     collect(f_n, f_t, f_j, f_b, f)
-    row_velocities(b, count, v, u)
     residual, moved = np.empty(nv), np.zeros(nv)
     if delassus.shape[0] > 0:
         add_impulses(b, 0, count, f, moved)
@@ -223,13 +236,7 @@ def grade_dense(law, facets, b: Blocks, scales: Scales, delassus, v, f_n, f_t, f
             residual[j] = v[j] - b.velocity[j] - row_dot(delassus, j, moved)
     else:
         momentum_residual(b, count, v, f, moved, residual)
-    table = new_table()
-    slides = np.zeros(count, np.int64)
-    grade_rows(
-        b, count, law, facets, scales.weight, scales.sigma, scales.speed, slides, u, f, residual,
-        table,
-    )  # fmt: skip
-    return table
+    return grade_residual(law, facets, b, scales, v, f, residual)
 
 
 @kernel

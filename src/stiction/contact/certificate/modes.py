@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
-from stiction.contact.problem.dense_blocks import blocks_of
+from stiction.contact.problem.dense_blocks import blocks_of, from_contact_space
 from stiction.contact.problem.modes import Mode, choose_mode
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scales import block_speed
@@ -54,5 +54,13 @@ def contact_modes(problem: ContactProblem, velocity: Array, normal: Array) -> ND
     """(nc,) `Mode` of each contact."""
     v = impulse("velocity", velocity, (problem.nv,))
     own, W = problem.scales.own, problem.kernel_delassus
-    modes: NDArray[np.int8] = _read_problem_modes(problem.arrays, problem.dt, own, W, v, normal)
+    modes: NDArray[np.int8]
+    if problem.sparse is not None:
+        order = problem.sparse.nodes.order
+        modes = read_dense_modes(problem.blocks, own[order], v[order], normal)
+    elif problem.is_sparse:
+        b = from_contact_space(problem.arrays, problem.dt, problem.dimension)
+        modes = read_dense_modes(b, own, v, normal)
+    else:
+        modes = _read_problem_modes(problem.arrays, problem.dt, own, W, v, normal)
     return modes

@@ -64,14 +64,25 @@ class ContactSolution:
         product of normal impulse and parting speed, both over the problem's scales; 1e-3, say
         (`contact/derivatives/modes.py`).
 
-        Raises InvalidInput where the solve did not succeed, or the law has no derivatives here.
+        Raises InvalidInput where the solve did not succeed, or the law has no derivatives here. Of
+        a small problem with sparse arrays they are those of its `dense()`, and have the shapes of
+        its arrays; a large one is refused.
         """
         if self.problem is None:
             raise InvalidInput("solution", "does not know its problem: take one from `solve`")
         if self.status is not Status.SOLVED:
             raise InvalidInput("solution", f"has the status {self.status.name}: not solved")
+        problem = self.problem
+        if problem.is_sparse:
+            if not problem.is_small:
+                reason = (
+                    f"has {problem.nv} degrees of freedom in sparse arrays: derivatives need dense "
+                    "ones; solve `problem.dense()` if they fit into memory"
+                )
+                raise InvalidInput("problem", reason)
+            problem = problem.dense()
         answer = Answer(self.velocity, self.normal, self.tangent, self.joint, self.box)
-        return ContactDerivatives(self.problem, self.law, self.facets or 0, answer, smoothing)
+        return ContactDerivatives(problem, self.law, self.facets or 0, answer, smoothing)
 
     def restricted(self, island: Island) -> ContactSolution:
         """The part of the solution that belongs to one island, as a warm start for it."""

@@ -154,4 +154,6 @@ def _with_friction(problem: ContactProblem, friction: ArrayLike) -> ContactProbl
             dimension=problem.dimension,
         )
     arguments: dict[str, Any] = problem.arrays._asdict()
+    if problem.sparse is not None:
+        arguments |= problem.sparse.matrices._asdict()
     return ContactProblem(**{**arguments, "friction": mu, "dt": problem.dt})

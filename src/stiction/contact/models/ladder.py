@@ -15,7 +15,7 @@ from time import perf_counter
 
 from stiction.contact.certificate.certificate import LawName
 from stiction.contact.certificate.solution import ContactSolution
-from stiction.contact.models.model import ContactModel, Impulses, explain, grade
+from stiction.contact.models.model import ContactModel, Impulses, as_impulses, explain, grade
 from stiction.contact.problem.problem import ContactProblem
 from stiction.tolerances import RESIDUAL
 
@@ -33,21 +33,14 @@ class LadderModel(ContactModel):
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of an island."""
-        found = self._climb(problem, start, perf_counter())
-        return Impulses(
-            found.normal,
-            found.tangent,
-            found.joint,
-            found.box,
-            found.status,
-            found.pivots,
-            found.rungs,
-        )
+        return as_impulses(self._climb(problem, start, perf_counter()))
 
     def solve_to(
         self, problem: ContactProblem, enough: float, rungs: int | None = None
     ) -> ContactSolution:
         """As `solve`, but by that many rungs, and no further than to a certificate of `enough`."""
+        if problem.is_sparse:
+            return self.solve(problem)
         began = perf_counter()
         attempts = islice(self.attempts(problem, None), rungs)
         return climb(problem, attempts, began, law=self.law, facets=self.facets, enough=enough)

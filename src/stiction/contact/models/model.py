@@ -19,11 +19,12 @@ from stiction.contact.certificate.certificate import Certificate, LawName, certi
 from stiction.contact.certificate.contradiction import is_contradictory
 from stiction.contact.certificate.modes import contact_modes
 from stiction.contact.certificate.solution import ContactSolution
-from stiction.contact.models.description import Compiled, Kind, SustainedLaw
+from stiction.contact.models.description import Compiled, Kind, StepSolver, SustainedLaw
 from stiction.contact.problem.islands import Island
-from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.problem import ContactProblem, is_small
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Attempt
+from stiction.contact.solvers.interior_point.solve import TIED, solve_by_blocks, takes
 from stiction.errors import InvalidInput, unknown
 from stiction.status import Status
 
@@ -107,7 +108,10 @@ class ContactModel:
         """
         began = perf_counter()
         check_start(problem, start)
-        if problem.island_count <= 1:
+        if problem.is_sparse:
+            found = self._solve_sparse(problem, start)
+            solution = conclude(problem, self.law, found, began, self.facets)
+        elif problem.island_count <= 1:
             solution = self._solve_whole(problem, start, began)
         else:
             found = self._solve_apart(problem, problem.islands(), start)
@@ -130,16 +134,76 @@ class ContactModel:
     ) -> ContactSolution:
         return conclude(problem, self.law, self.solve_island(problem, start), began, self.facets)
 
+    def _solve_sparse(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
+        """A problem with sparse arrays: a small one by the model's own ways; a large one by blocks,
+        and by these ways the small islands that blocks leave unsolved, or have no place for."""
+        if problem.is_small:
+            return as_impulses(ContactModel.solve(self, problem.dense(), start))
+        form = self.compiled
+        if form is not None and form.solver is not StepSolver.INTERIOR_POINT:
+            form = None
+        if form is None or not takes(problem, form.law):
+            islands = problem.islands()
+            for island in islands:
+                self._check_size(problem, island, form)
+            return self._solve_apart(problem, islands, start)
+        guess = None if start is None else (start.normal, start.tangent, start.joint, start.box)
+        answer = solve_by_blocks(problem, form.law, form.facets, guess)
+        status = Status.from_code(answer.code)
+        found = Impulses(*answer[:4], status, answer.steps, (StepSolver.INTERIOR_POINT.value,))
+        if not answer.unsolved.any():
+            return found
+        nc, nj = problem.nc, problem.nj
+        contacts, joints, boxes = np.split(answer.unsolved, (nc, nc + nj))
+        left = [
+            island
+            for island in problem.islands()
+            if (
+                contacts[island.contacts].any()
+                or joints[island.joints].any()
+                or boxes[island.boxes].any()
+            )
+            and is_small(len(island.dofs), island_rows(problem, island))
+        ]
+        return self._solve_apart(problem, left, start, found) if left else found
+
+    def _check_size(self, problem: ContactProblem, island: Island, form: Compiled | None) -> None:
+        """Raises InvalidInput for an island that is too large for what needs dense arrays."""
+        rows = island_rows(problem, island)
+        if is_small(len(island.dofs), rows):
+            return
+        what = f"{len(island.dofs)} degrees of freedom and {rows} rows that belong together"
+        if form is None or problem.delassus is not None:
+            reason = (
+                f"has {what}: {self!r} needs dense arrays of them; solve `problem.dense()` if they "
+                "fit into memory, or take Coulomb(), Frictionless(), NoSlip() or Viscous()"
+            )
+            raise InvalidInput("problem", reason)
+        reason = (
+            f"gives rows a box_limit of their own, or more than {TIED} to a contact, among {what}; "
+            "only dense arrays have a place for them; solve `problem.dense()` if they fit into "
+            "memory, or part these rows"
+        )
+        raise InvalidInput("box_contact", reason)
+
     def _solve_apart(
-        self, problem: ContactProblem, islands: list[Island], start: ContactSolution | None
+        self,
+        problem: ContactProblem,
+        islands: list[Island],
+        start: ContactSolution | None,
+        before: Impulses | None = None,
     ) -> Impulses:
-        normal, tangent = np.zeros(problem.nc), np.zeros((problem.nc, 2))
-        joint, box = np.zeros(problem.nj), np.zeros(problem.nb)
+        """Island by island; before: what is known of the others."""
         status, pivots = Status.SOLVED, 0
         rungs: tuple[str, ...] = ()
+        if before is None:
+            normal, tangent = np.zeros(problem.nc), np.zeros((problem.nc, 2))
+            joint, box = np.zeros(problem.nj), np.zeros(problem.nb)
+        else:
+            normal, tangent, joint, box, status, pivots, rungs = before
         for island in islands:
             part = None if start is None else start.restricted(island)
-            found = self.solve_island(problem.restricted(island), part)
+            found = self.solve_island(problem.restricted(island).dense(), part)
             normal[island.contacts], tangent[island.contacts] = found.normal, found.tangent
             joint[island.joints], box[island.boxes] = found.joint, found.box
             pivots += found.pivots
@@ -148,6 +212,25 @@ class ContactModel:
             if found.status is not Status.SOLVED:
                 status = found.status
         return Impulses(normal, tangent, joint, box, status, pivots, rungs)
+
+
+def as_impulses(solution: ContactSolution) -> Impulses:
+    """What a solution says of its impulses, to be graded again."""
+    return Impulses(
+        solution.normal,
+        solution.tangent,
+        solution.joint,
+        solution.box,
+        solution.status,
+        solution.pivots,
+        solution.rungs,
+    )
+
+
+def island_rows(problem: ContactProblem, island: Island) -> int:
+    """Rows of an island."""
+    rows = problem.dimension * len(island.contacts) + len(island.joints) + len(island.boxes)
+    return rows
 
 
 def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:

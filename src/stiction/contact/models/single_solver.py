@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from stiction.contact.certificate.certificate import LawName
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
+from stiction.contact.models.description import Compiled, StepSolver
 from stiction.contact.models.drumwright_shell import DrumwrightShell
 from stiction.contact.models.model import ContactModel, Impulses, from_attempt
 from stiction.contact.problem.problem import ContactProblem
@@ -29,6 +31,13 @@ class SingleSolver(ContactModel):
     solver: str
     facets: int | None = None
     law: ClassVar[LawName] = "coulomb"
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """By the solver that compiled steps have, where that is the one."""
+        if self.solver != StepSolver.INTERIOR_POINT.value:
+            return None
+        return Compiled(Law.COULOMB, facets=self.facets or 0)
 
     def solve_island(self, problem: ContactProblem, start: ContactSolution | None) -> Impulses:
         """Impulses of an island."""

@@ -199,5 +199,6 @@ def _with_viscosity(problem: ContactProblem, coefficient: float) -> ContactProbl
         problem.dimension,
         problem.asymmetry,
         problem.indefiniteness,
+        problem.sparse,
     )
     return other

@@ -7,10 +7,12 @@ both; a box row belongs to its contact; a tree of merged sets (union-find) holds
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from stiction.kernels.compile import kernel
 from stiction.kernels.linear import merge, root
@@ -91,6 +93,46 @@ def label_blocks(delassus: Array, dimension: int) -> Indices:
     for i in range(nc):
         parent[i] = root(parent, i)
     return parent
+
+
+def label_sparse_rows(
+    mass: Any, normal: Any, tangent: Any, joint: Any, box: Any, box_contact: Indices
+) -> tuple[Indices, Indices]:
+    """What `label_rows` gives, of sparse matrices (tangents (2 nc, nv)): the connected components
+    of a graph of degrees of freedom and rows."""
+    nv, nc, nj, nb = mass.shape[0], normal.shape[0], joint.shape[0], box.shape[0]
+    row_of = (np.arange(nc), np.arange(2 * nc) // 2, nc + np.arange(nj), nc + nj + np.arange(nb))
+    tied = np.flatnonzero(box_contact >= 0)
+    here, there = [nv + nc + nj + tied], [nv + box_contact[tied]]
+    for rows, of in zip((normal, tangent, joint, box), row_of, strict=True):
+        here.append(nv + of[np.repeat(np.arange(len(of)), np.diff(rows.indptr))])
+        there.append(rows.indices)
+    here.append(np.repeat(np.arange(nv), np.diff(mass.indptr)))
+    there.append(mass.indices)
+    label = _components(np.concatenate(here), np.concatenate(there), nv + nc + nj + nb)
+    # A component is named by its least degree of freedom; rows of zeros have none.
+    least = np.full(len(label), nv, np.int64)
+    np.minimum.at(least, label[:nv], np.arange(nv))
+    rows_of = least[label[nv:]]
+    return np.where(rows_of == nv, -1, rows_of), least[label[:nv]]
+
+
+def label_sparse_blocks(delassus: Any, dimension: int) -> Indices:
+    """What `label_blocks` gives, of a sparse matrix."""
+    n = delassus.shape[0]
+    nc = n // dimension
+    here = np.repeat(np.arange(n), np.diff(delassus.indptr)) // dimension
+    label = _components(here, delassus.indices // dimension, nc)
+    least = np.full(nc, nc, np.int64)
+    np.minimum.at(least, label, np.arange(nc))
+    return least[label]
+
+
+def _components(here: Indices, there: Indices, size: int) -> Indices:
+    """Label of each of the nodes of the graph with these edges."""
+    graph = coo_array((np.ones(len(here)), (here, there)), shape=(size, size))
+    _, label = connected_components(graph.tocsr(), directed=False)
+    return label.astype(np.int64)
 
 
 def gather(

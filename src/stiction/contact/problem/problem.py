@@ -13,6 +13,9 @@ Contact models see it whitened: with M = L L', row_w = L^-1 row and v_free = v +
 velocity along each row is `free + rows (rows' impulses)`. A problem given by its contact-space
 (Delassus) matrix W = rows rows' has the same view, and no mass.
 
+Where a matrix is given as SciPy's sparse array, all are kept sparse (`sparse_arrays.py`). Such a
+problem has no whitened view: models solve it by blocks, or a small one through `dense`.
+
 Longer than other files: half of it is what users look up, the parameters and each array's property.
 """
 
@@ -25,21 +28,44 @@ from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse, sparray, spmatrix
 
+from stiction.contact.problem import sparse_arrays as sparse
 from stiction.contact.problem import validation as check
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Array, Arrays, RowVelocity, Whitened
-from stiction.contact.problem.files import read_npz
-from stiction.contact.problem.islands import Island, gather, label_blocks, label_rows
-from stiction.contact.problem.scales import Scales, measure
+from stiction.contact.problem.blocks import Blocks
+from stiction.contact.problem.files import pack_sparse, read_npz, unpack_sparse
+from stiction.contact.problem.islands import (
+    Island,
+    gather,
+    label_blocks,
+    label_rows,
+    label_sparse_blocks,
+    label_sparse_rows,
+)
+from stiction.contact.problem.scales import (
+    Scales,
+    measure,
+    measure_blocks,
+    measure_sparse_contact_space,
+)
+from stiction.contact.problem.sparse_arrays import Matrices, Sparse, SparseMass
 from stiction.errors import InvalidInput
 from stiction.kernels import linear
+
+Matrix = spmatrix | sparray
 
 T = TypeVar("T")
 N = TypeVar("N", np.float64, np.int64)
 
-FORMAT = 1
-"""Version of the .npz files that `save` writes; `load` refuses later ones."""
+FORMAT = 2
+"""Version of the .npz files that `save` writes of sparse problems, 1 of dense ones; `load` refuses
+later ones."""
+
+DENSE_LIMIT = 1000
+"""Degrees of freedom, and rows, up to which a problem with sparse arrays counts as small: its dense
+arrays take 16 MB at most, and pivoting methods end within seconds."""
 
 
 class ContactProblem:
@@ -71,6 +97,12 @@ class ContactProblem:
     turning about its tangents. They belong to Coulomb's law: elsewhere such a row has its
     `box_limit` only.
 
+    mass, normal, tangent, joint and box may be SciPy's sparse arrays or matrices of any format;
+    then no array of nv x nv is ever made, and solving a problem of many bodies takes memory in
+    proportion to what is not zero. Sparse tangents have the shape (2 nc, nv): rows 2 i and 2 i + 1
+    are those of contact i. If one is sparse, all five are kept so, and the attributes of these
+    names are `scipy.sparse.csr_array`. `dense` gives the same problem with dense arrays.
+
     Arrays are copied and checked once: a wrong shape, a non-finite entry, a negative friction or
     an inertia that is not positive definite raise `InvalidInput` with the array's name and the
     index. The attributes of the same names are read-only views.
@@ -81,6 +113,7 @@ class ContactProblem:
         "_cache",
         "_factor",
         "_last",
+        "_sparse",
         "asymmetry",
         "delassus",
         "dimension",
@@ -92,11 +125,13 @@ class ContactProblem:
     _cache: dict[str, Any]
     _factor: Array  # U (nv, nv) of `whitening`, or the rows of a Delassus matrix (n, r)
     _last: NDArray[np.int64]  # (nv,) of `whitening`
+    _sparse: SparseMass | None  # in the place of the matrices and of the factor
     dt: float
     dimension: int
     """Rows per contact of a Delassus problem, 2 or 3; otherwise 3."""
-    delassus: Array | None
-    """(dimension nc, dimension nc) contact-space matrix as given, symmetrized [1/kg]; or None."""
+    delassus: Any
+    """(dimension nc, dimension nc) contact-space matrix as given, symmetrized [1/kg]: an array, or
+    a `csr_array`; None of a problem with mass."""
     asymmetry: float
     """How far the given `delassus` was from symmetric, relative to its diagonal."""
     indefiniteness: float
@@ -106,32 +141,41 @@ class ContactProblem:
     def __init__(
         self,
         *,
-        mass: ArrayLike,
+        mass: ArrayLike | Matrix,
         velocity: ArrayLike,
         force: ArrayLike,
         dt: float,
-        normal: ArrayLike | None = None,
-        tangent: ArrayLike | None = None,
+        normal: ArrayLike | Matrix | None = None,
+        tangent: ArrayLike | Matrix | None = None,
         friction: ArrayLike | None = None,
         viscosity: ArrayLike | None = None,
         bound: ArrayLike | None = None,
-        joint: ArrayLike | None = None,
+        joint: ArrayLike | Matrix | None = None,
         joint_target: ArrayLike | None = None,
-        box: ArrayLike | None = None,
+        box: ArrayLike | Matrix | None = None,
         box_limit: ArrayLike | None = None,
         box_contact: ArrayLike | None = None,
         box_friction: ArrayLike | None = None,
     ) -> None:
-        mass_matrix, factor, last = check.spd("mass", mass)
-        nv = len(mass_matrix)
-        normal_rows = check.dof_rows("normal", normal, nv)
-        nc = len(normal_rows)
-        if tangent is None:
-            tangent_rows = np.zeros((nc, 2, nv))
+        factor, last, form = np.empty((0, 0)), np.empty(0, np.int64), None
+        if sparse.any_sparse(mass, normal, tangent, joint, box):
+            form = _sparse_form(mass, normal, tangent, joint, box)
+            nv, nc = form.matrices.normal.shape[1], form.matrices.normal.shape[0]
+            mass_matrix, normal_rows = np.zeros((0, 0)), np.zeros((nc, 0))
+            tangent_rows = np.zeros((nc, 2, 0))
+            joint_rows = np.zeros((form.matrices.joint.shape[0], 0))
+            box_rows = np.zeros((form.matrices.box.shape[0], 0))
         else:
-            tangent_rows = check.real("tangent", tangent, (nc, 2, nv))
-        joint_rows = check.dof_rows("joint", joint, nv)
-        box_rows = check.dof_rows("box", box, nv)
+            mass_matrix, factor, last = check.spd("mass", mass)
+            nv = len(mass_matrix)
+            normal_rows = check.dof_rows("normal", normal, nv)
+            nc = len(normal_rows)
+            if tangent is None:
+                tangent_rows = np.zeros((nc, 2, nv))
+            else:
+                tangent_rows = check.real("tangent", tangent, (nc, 2, nv))
+            joint_rows = check.dof_rows("joint", joint, nv)
+            box_rows = check.dof_rows("box", box, nv)
         contact, ratio = check.box_friction_of(box_contact, box_friction, len(box_rows), nc)
         if box_limit is None and (contact < 0).any():
             reason = "is missing: each row of box needs its limit tau h, or a contact"
@@ -162,12 +206,13 @@ class ContactProblem:
             factor,
             last,
             check.positive_scalar("dt", dt, "a step takes a positive time in seconds"),
+            form=form,
         )
 
     @classmethod
     def from_delassus(
         cls,
-        delassus: ArrayLike,
+        delassus: ArrayLike | Matrix,
         free_velocity: ArrayLike,
         *,
         friction: ArrayLike,
@@ -179,7 +224,8 @@ class ContactProblem:
         """A problem u = W f + q in contact space, without mass or degrees of freedom.
 
         delassus       W (n, n), n = dimension nc, symmetric positive semidefinite [1/kg]; rows
-                       contact by contact: normal, tangent 1, and in three dimensions tangent 2
+                       contact by contact: normal, tangent 1, and in three dimensions tangent 2.
+                       A SciPy sparse array or matrix is kept sparse, as for the class
         free_velocity  q (n,) [m/s]; need not lie in the range of W
         friction, bound, viscosity, dt   as for the class; dt matters to viscous friction only
         dimension      3, or 2 for planar problems
@@ -196,7 +242,12 @@ class ContactProblem:
         if rest:
             reason = f"must have {dimension} entries per contact: normal, then tangents"
             raise InvalidInput("free_velocity", reason, free.shape)
-        matrix, asymmetry, rows, indefiniteness = check.psd("delassus", delassus, len(free))
+        matrix: Array | Sparse
+        if issparse(delassus):
+            rows = np.zeros((0, 0))
+            matrix, asymmetry, indefiniteness = sparse.delassus_matrix(delassus, len(free))
+        else:
+            matrix, asymmetry, rows, indefiniteness = check.psd("delassus", delassus, len(free))
         none = np.zeros((0, 0))
         problem = cls.__new__(cls)
         problem._fill(
@@ -232,19 +283,23 @@ class ContactProblem:
         factor: Array,
         last: NDArray[np.int64],
         dt: float,
-        delassus: Array | None = None,
+        delassus: Array | Sparse | None = None,
         dimension: int = 3,
         asymmetry: float = 0.0,
         indefiniteness: float = 0.0,
+        form: SparseMass | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_arrays", arrays)
+        put(self, "_sparse", form)
         put(self, "_factor", factor)
         put(self, "_last", last)
         put(self, "_cache", {})
         put(self, "dt", dt)
         put(self, "dimension", dimension)
-        put(self, "delassus", None if delassus is None else _locked(delassus))
+        if delassus is not None:
+            delassus = sparse.locked(delassus) if issparse(delassus) else _locked(delassus)
+        put(self, "delassus", delassus)
         put(self, "asymmetry", asymmetry)
         put(self, "indefiniteness", indefiniteness)
 
@@ -252,7 +307,8 @@ class ContactProblem:
         raise AttributeError(f"a ContactProblem is not changed: make a new one to set {name}")
 
     def __repr__(self) -> str:
-        kind = "" if self.delassus is None else ", by its Delassus matrix"
+        kind = ", sparse" if self.is_sparse else ""
+        kind += "" if self.delassus is None else ", by its Delassus matrix"
         return f"ContactProblem(nv={self.nv}, nc={self.nc}, nj={self.nj}, nb={self.nb}{kind})"
 
     @property
@@ -276,13 +332,29 @@ class ContactProblem:
         return len(self._arrays.box_limit)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether its matrices are sparse arrays."""
+        return self._sparse is not None or issparse(self.delassus)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether dense arrays of it are small enough for the solvers that need them."""
+        return is_small(self.nv, self.dimension * self.nc + self.nj + self.nb)
+
+    @property
+    def sparse(self) -> SparseMass | None:
+        """The matrices of a problem with mass where they are sparse, for solvers."""
+        return self._sparse
+
+    @property
     def arrays(self) -> Arrays:
-        """The arrays of a problem with mass, for kernels; see `Arrays`."""
+        """The arrays of a problem with mass, for kernels; see `Arrays`. Matrices of a sparse one
+        are not among them: they have no columns."""
         return self._arrays
 
     @property
-    def mass(self) -> Array:
-        """(nv, nv) inertia [kg, kg m^2]."""
+    def mass(self) -> Any:
+        """(nv, nv) inertia [kg, kg m^2]; this and all rows: a `csr_array` of a sparse problem."""
         return self._own("mass")
 
     @property
@@ -296,13 +368,13 @@ class ContactProblem:
         return _locked(self._arrays.force)
 
     @property
-    def normal(self) -> Array:
+    def normal(self) -> Any:
         """(nc, nv) rows of parting speeds."""
         return self._own("normal")
 
     @property
-    def tangent(self) -> Array:
-        """(nc, 2, nv) rows of sliding velocities."""
+    def tangent(self) -> Any:
+        """(nc, 2, nv) rows of sliding velocities; (2 nc, nv) if sparse."""
         return self._own("tangent")
 
     @property
@@ -321,7 +393,7 @@ class ContactProblem:
         return _locked(self._arrays.bound)
 
     @property
-    def joint(self) -> Array:
+    def joint(self) -> Any:
         """(nj, nv) joint rows."""
         return self._own("joint")
 
@@ -331,7 +403,7 @@ class ContactProblem:
         return _locked(self._arrays.joint_target)
 
     @property
-    def box(self) -> Array:
+    def box(self) -> Any:
         """(nb, nv) rows of joint dry friction, torsional and rolling friction."""
         return self._own("box")
 
@@ -350,11 +422,13 @@ class ContactProblem:
         """(nb,) limit per normal impulse of the contact [m for rows of angular velocity]."""
         return _locked(self._arrays.box_friction)
 
-    def _own(self, name: str) -> Array:
+    def _own(self, name: str) -> Any:
         if self.delassus is not None:
             raise AttributeError(
                 f"a problem given by its Delassus matrix has no {name}: use `whitened`"
             )
+        if self._sparse is not None:
+            return sparse.locked(getattr(self._sparse.matrices, name))
         return _locked(cast(Array, getattr(self._arrays, name)))
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
@@ -365,8 +439,30 @@ class ContactProblem:
 
     @property
     def whitened(self) -> Whitened:
-        """Rows and free velocities in coordinates of unit mass; computed once."""
+        """Rows and free velocities in coordinates of unit mass, all dense; computed once."""
+        if self.is_sparse:
+            raise AttributeError("a sparse problem has no `whitened`: ask its `dense()` for it")
         return self._once("whitened", self._whiten)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks of a sparse problem with mass: contacts of three rows, joints, box rows, over
+        the places of its nodes (`sparse_blocks.py`); made once."""
+        assert self._sparse is not None
+        form = self._sparse
+        return self._once("blocks", lambda: form.blocks(self._arrays, self.dt))
+
+    def dense(self) -> ContactProblem:
+        """The same problem with dense arrays; itself where it has them."""
+        if not self.is_sparse:
+            return self
+        arguments = self._arguments()
+        for name in _MATRICES:
+            if name in arguments:
+                arguments[name] = arguments[name].toarray()
+        if "tangent" in arguments:
+            arguments["tangent"] = arguments["tangent"].reshape(self.nc, 2, self.nv)
+        return _from_arguments(arguments)
 
     @property
     def scales(self) -> Scales:
@@ -405,6 +501,8 @@ class ContactProblem:
         if self.delassus is not None or not arrays.force.any():
             return arrays.velocity
         drift = self.dt * arrays.force
+        if self._sparse is not None:
+            return arrays.velocity + self._sparse.divide(drift)
         linear.solve(self._factor, self._last, drift)
         return arrays.velocity + drift
 
@@ -417,12 +515,20 @@ class ContactProblem:
 
     def _measure(self) -> Scales:
         free = self.kernel_free
+        if self._sparse is not None:
+            nodes, b = self._sparse.nodes, self.blocks
+            found: Scales = measure_blocks(b, self._sparse.weights(b), free[nodes.order])
+            return found._replace(own=nodes.back(found.own), sigma=nodes.back(found.sigma))
+        if self.is_sparse:
+            return measure_sparse_contact_space(self._arrays, self.dt, self.delassus)
         return measure(self._arrays, self.dt, self.whitened, free, self.kernel_delassus)
 
     @property
     def kernel_delassus(self) -> Array:
-        """`delassus` with its writable flag, for kernels (see `Arrays`); (0, 0) without one."""
-        given = np.zeros((0, 0)) if self.delassus is None else self.delassus
+        """`delassus` with its writable flag, for kernels (see `Arrays`); (0, 0) without a dense
+        one."""
+        has = self.delassus is not None and not self.is_sparse
+        given = self.delassus if has else np.zeros((0, 0))
         return self._once("delassus", lambda: np.array(given))
 
     def velocity_from(
@@ -443,7 +549,11 @@ class ContactProblem:
         f_b = check.impulse("box", box, (self.nb,))
         if self.delassus is not None:
             f = np.column_stack([f_n, f_t])[:, : self.dimension].ravel()
-            return arrays.velocity + self.kernel_delassus @ f
+            W = self.delassus if self.is_sparse else self.kernel_delassus
+            return np.asarray(arrays.velocity + W @ f, np.float64)
+        if self._sparse is not None:
+            push = self.dt * arrays.force + self._sparse.push_of(f_n, f_t, f_j, f_b)
+            return arrays.velocity + self._sparse.divide(push)
         change = whitening.momentum_change(arrays, self.dt, f_n, f_t, f_j, f_b)
         linear.solve(self._factor, self._last, change)
         return arrays.velocity + change
@@ -456,6 +566,9 @@ class ContactProblem:
         if self.delassus is not None:
             u = whitening.by_contact(v, self.nc)
             return RowVelocity(u[:, 0].copy(), u[:, 1:].copy(), np.zeros(0), np.zeros(0))
+        if self._sparse is not None:
+            _, normal, tangent, joint, box = self._sparse.matrices
+            return RowVelocity(normal @ v, (tangent @ v).reshape(self.nc, 2), joint @ v, box @ v)
         slip = whitening.times(arrays.tangent.reshape(2 * self.nc, self.nv), v)
         return RowVelocity(
             whitening.times(arrays.normal, v),
@@ -476,12 +589,17 @@ class ContactProblem:
     def _labels(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Labels of the rows, and of the degrees of freedom, as `gather` takes them."""
         a = self._arrays
+        if self._sparse is not None:
+            return label_sparse_rows(*self._sparse.matrices, a.box_contact)
         if self.delassus is None:
             rows: tuple[NDArray[np.int64], NDArray[np.int64]] = label_rows(
                 a.mass, a.normal, a.tangent, a.joint, a.box, a.box_contact
             )
             return rows
-        labels = label_blocks(self.kernel_delassus, self.dimension)
+        if self.is_sparse:
+            labels = label_sparse_blocks(self.delassus, self.dimension)
+        else:
+            labels = label_blocks(self.kernel_delassus, self.dimension)
         return labels, np.repeat(labels, self.dimension)
 
     def _count_islands(self) -> int:
@@ -501,19 +619,27 @@ class ContactProblem:
             "dt": self.dt,
         }
         if self.delassus is not None:
-            block = self.delassus[np.ix_(dofs, dofs)]
+            block = self.delassus[dofs][:, dofs] if self.is_sparse else None
+            block = self.delassus[np.ix_(dofs, dofs)] if block is None else block
             free = a.velocity[dofs]
             return self.from_delassus(block, free, dimension=self.dimension, **common)
         contact = a.box_contact[island.boxes]
+        matrices: dict[str, Any] = (
+            {
+                "mass": a.mass[np.ix_(dofs, dofs)],
+                "normal": a.normal[np.ix_(contacts, dofs)],
+                "tangent": a.tangent[contacts][:, :, dofs],
+                "joint": a.joint[np.ix_(island.joints, dofs)],
+                "box": a.box[np.ix_(island.boxes, dofs)],
+            }
+            if self._sparse is None
+            else _part_of(self._sparse.matrices, island)
+        )
         return ContactProblem(
-            mass=a.mass[np.ix_(dofs, dofs)],
+            **matrices,
             velocity=a.velocity[dofs],
             force=a.force[dofs],
-            normal=a.normal[np.ix_(contacts, dofs)],
-            tangent=a.tangent[contacts][:, :, dofs],
-            joint=a.joint[np.ix_(island.joints, dofs)],
             joint_target=a.joint_target[island.joints],
-            box=a.box[np.ix_(island.boxes, dofs)],
             box_limit=a.box_limit[island.boxes],
             box_contact=np.where(contact < 0, -1, np.searchsorted(contacts, contact)),
             box_friction=a.box_friction[island.boxes],
@@ -522,7 +648,9 @@ class ContactProblem:
 
     def _arguments(self) -> dict[str, Any]:
         """What makes this problem again: of the class, or of `from_delassus`."""
-        arguments = {**self._arrays._asdict(), "dt": self.dt}
+        arguments: dict[str, Any] = {**self._arrays._asdict(), "dt": self.dt}
+        if self._sparse is not None:
+            arguments |= self._sparse.matrices._asdict()
         if self.delassus is None:
             return arguments
         kept = ("friction", "bound", "viscosity", "dt")
@@ -540,7 +668,8 @@ class ContactProblem:
         """Writes the problem as .npz, to be loaded and solved elsewhere; returns the path."""
         path = Path(path)
         with path.open("wb") as file:  # given a name, NumPy would append .npz to some
-            np.savez(file, format=FORMAT, **self._arguments())
+            content = pack_sparse(self._arguments())
+            np.savez(file, format=FORMAT if self.is_sparse else 1, **content)
         return path
 
     @classmethod
@@ -552,9 +681,36 @@ class ContactProblem:
             reason = f"is no contact problem of format 1 to {FORMAT}, but of format {version}"
             raise InvalidInput(str(path), reason)
         try:
-            return _from_arguments(content)
+            return _from_arguments(unpack_sparse(content, str(path)))
         except (TypeError, KeyError) as error:  # an array too many or too few
             raise InvalidInput(str(path), f"is no contact problem: {error}") from error
+
+
+_MATRICES = (*Matrices._fields, "delassus")
+
+
+def _sparse_form(mass: Any, normal: Any, tangent: Any, joint: Any, box: Any) -> SparseMass:
+    """The matrices, of which one at least is sparse, checked."""
+    inertia = sparse.mass_matrix(mass)
+    nv = inertia.shape[0]
+    normals = sparse.matrix("normal", normal, (-1, nv))
+    return SparseMass(
+        Matrices(
+            inertia,
+            normals,
+            sparse.tangents(tangent, normals.shape[0], nv),
+            sparse.matrix("joint", joint, (-1, nv)),
+            sparse.matrix("box", box, (-1, nv)),
+        )
+    )
+
+
+def _part_of(matrices: Matrices, island: Island) -> dict[str, Any]:
+    """Those of an island, by name."""
+    across = (2 * island.contacts[:, None] + np.arange(2)).ravel()
+    rows = (island.dofs, island.contacts, across, island.joints, island.boxes)
+    parts = zip(Matrices._fields, matrices, rows, strict=True)
+    return {name: given[which][:, island.dofs] for name, given, which in parts}
 
 
 def _from_arguments(arguments: dict[str, Any]) -> ContactProblem:
@@ -562,6 +718,12 @@ def _from_arguments(arguments: dict[str, Any]) -> ContactProblem:
         return ContactProblem(**arguments)
     rest = dict(arguments)
     return ContactProblem.from_delassus(rest.pop("delassus"), rest.pop("free_velocity"), **rest)
+
+
+def is_small(dofs: int, rows: int) -> bool:
+    """Whether dense arrays of so many degrees of freedom and rows are small enough for the solvers
+    that need them."""
+    return max(dofs, rows) <= DENSE_LIMIT
 
 
 def _locked(array: NDArray[N]) -> NDArray[N]:

@@ -34,13 +34,13 @@ the spreading above with W for the mass and the impulses s_i / W_ii for the spee
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stiction.contact.problem.arrays import Array, Arrays, Whitened
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
-from stiction.contact.problem.dense_blocks import blocks_of
+from stiction.contact.problem.dense_blocks import blocks_of, from_contact_space
 from stiction.kernels.compile import kernel, lean, lean_leaf
 
 LEAST_SPEED = 1e-6
@@ -205,6 +205,20 @@ def _spread_row(b: Blocks, i, r, inverse, sigma, passed):
     return pass_on(b, i, r, speed, inverse, sigma)
 
 
+@lean_leaf
+def _couple(size, j, k, inverse, sigma):
+    """Passes speeds on along an entry of that size, both ways; whether one grew."""
+    grew = False
+    here, there = size * sigma[k] * inverse[j], size * sigma[j] * inverse[k]
+    if here > sigma[j]:
+        grew |= here > SWEEP_GROWTH * sigma[j]
+        sigma[j] = here
+    if there > sigma[k]:
+        grew |= there > SWEEP_GROWTH * sigma[k]
+        sigma[k] = there
+    return grew
+
+
 @lean
 def _spread_couplings(b: Blocks, inverse, sigma):
     """Passes speeds on along every entry of the mass once; whether any grew."""
@@ -213,14 +227,18 @@ def _spread_couplings(b: Blocks, inverse, sigma):
         at = b.row[j]
         for k in range(first[j], j):
             if mass[at + k] != 0.0:
-                size = abs(mass[at + k])
-                here, there = size * sigma[k] * inverse[j], size * sigma[j] * inverse[k]
-                if here > sigma[j]:
-                    grew |= here > SWEEP_GROWTH * sigma[j]
-                    sigma[j] = here
-                if there > sigma[k]:
-                    grew |= there > SWEEP_GROWTH * sigma[k]
-                    sigma[k] = there
+                grew |= _couple(abs(mass[at + k]), j, k, inverse, sigma)
+    return grew
+
+
+@kernel
+def _spread_entries(pointers, columns, values, inverse, sigma):
+    """The same along a symmetric matrix by compressed rows, from its lower part."""
+    grew = False
+    for j in range(sigma.shape[0]):
+        for x in range(pointers[j], pointers[j + 1]):
+            if columns[x] < j:
+                grew |= _couple(abs(values[x]), j, columns[x], inverse, sigma)
     return grew
 
 
@@ -298,13 +316,13 @@ def measure_blocks(b: Blocks, weight: Array, v_free: Array) -> Scales:
 
 
 @kernel
-def _measure_contact_space(b: Blocks, weight: Array, delassus: Array) -> Scales:
-    """Scales of a problem u = W f + q, whose blocks have q for a velocity."""
+def _measure_contact_space(
+    b: Blocks, weight: Array, diagonal: Array, pointers, columns, values
+) -> Scales:
+    """Scales of a problem u = W f + q, whose blocks have q for a velocity; W by its diagonal and by
+    compressed rows."""
     n, count = b.velocity.shape[0], weight.shape[0]
-    own, impulse = np.abs(b.velocity), np.zeros(n)
-    diagonal = np.empty(n)
-    for i in range(n):
-        diagonal[i] = delassus[i, i]
+    own, impulse, inverse = np.abs(b.velocity), np.zeros(n), np.zeros(n)
     for i in range(count):
         dimension, at = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
         own[at] = max(own[at], b.data[i, Datum.BOUND])
@@ -312,22 +330,41 @@ def _measure_contact_space(b: Blocks, weight: Array, delassus: Array) -> Scales:
             if not _is_rough(b, i):
                 own[at + k] = 0.0
     _raise_to_floor(diagonal, own)
-    first, row, packed = np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n * (n + 1) // 2)
     for i in range(n):
-        row[i] = i * (i + 1) // 2
-        for j in range(i + 1):
-            packed[row[i] + j] = delassus[i, j]
         if diagonal[i] > 0.0:
+            inverse[i] = 1.0 / diagonal[i]
             impulse[i] = own[i] / diagonal[i]
-    coupled = Blocks(b.head, b.data, b.column, b.value, packed, row, first, b.velocity, b.push)
-    inverse = np.empty(n)
-    _invert_diagonal(coupled, inverse)
-    spread(coupled, np.int64(0), inverse, np.empty((0, ROWS)), impulse)
+    for _ in range(n + 1):
+        if not _spread_entries(pointers, columns, values, inverse, impulse):
+            break
+    _raise_to_floor(inverse, impulse)
     sigma = own.copy()
     for i in range(n):
         if diagonal[i] > 0.0:
             sigma[i] = impulse[i] * diagonal[i]
     return _finish(b, own, sigma, weight)
+
+
+@kernel
+def _compress(matrix):
+    """(pointers, columns, values) of what is not zero in a dense matrix."""
+    n, count = matrix.shape[0], 0
+    for i in range(n):
+        for j in range(n):
+            count += matrix[i, j] != 0.0
+    pointers, columns, values = (
+        np.zeros(n + 1, np.int64),
+        np.empty(count, np.int64),
+        np.empty(count),
+    )
+    at = 0
+    for i in range(n):
+        for j in range(n):
+            if matrix[i, j] != 0.0:
+                columns[at], values[at] = j, matrix[i, j]
+                at += 1
+        pointers[i + 1] = at
+    return pointers, columns, values
 
 
 @kernel
@@ -337,5 +374,22 @@ def measure(
     """Scales of a problem with dense arrays; delassus: see `blocks_of`."""
     b, weight = blocks_of(arrays, dt, delassus), weights(whitened)
     if delassus.shape[0] > 0:
-        return _measure_contact_space(b, weight, delassus)
+        diagonal = np.empty(delassus.shape[0])
+        for i in range(delassus.shape[0]):
+            diagonal[i] = delassus[i, i]
+        return _measure_contact_space(b, weight, diagonal, *_compress(delassus))
     return measure_blocks(b, weight, v_free)
+
+
+def measure_sparse_contact_space(arrays: Arrays, dt: float, delassus: Any) -> Scales:
+    """Scales of a problem u = W f + q with a sparse W (n, n)."""
+    nc, diagonal = len(arrays.bound), delassus.diagonal()
+    dimension = len(diagonal) // max(nc, 1)
+    weight = np.zeros((nc, ROWS))
+    weight[:, :dimension] = diagonal.reshape(nc, dimension)
+    pointers, columns = (part.astype(np.int64) for part in (delassus.indptr, delassus.indices))
+    b = from_contact_space(arrays, dt, dimension)
+    found: Scales = _measure_contact_space(
+        b, weight, diagonal, pointers, columns, delassus.data.copy()
+    )
+    return found

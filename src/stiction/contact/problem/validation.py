@@ -201,7 +201,7 @@ def impulse(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array
     return array if array.flags.writeable else array.copy()
 
 
-def dof_rows(name: str, value: ArrayLike | None, nv: int) -> Array:
+def dof_rows(name: str, value: Any, nv: int) -> Array:
     """(rows, nv) finite rows; none for None."""
     return np.zeros((0, nv)) if value is None else real(name, value, (-1, nv))
 

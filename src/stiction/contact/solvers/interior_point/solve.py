@@ -1,31 +1,34 @@
 """The interior point for a problem given by arrays: into blocks, and its impulses back.
 
-Degrees of freedom that the mass couples become a node (`graph.py`), in an order in which nodes
-stand together; rows keep the columns that are not zero. So a problem of many bodies is solved by
-its own sparsity, whatever order its arrays have. Not for problems without a mass, nor with box
-rows that have both a limit of their own and a contact, or more than three to a contact: no
-simulator has such, and blocks have no place for them.
+Degrees of freedom that the mass couples become a node (`problem/sparse_blocks.py`), in an order in
+which nodes stand together; rows keep the columns that are not zero. So a problem of many bodies is
+solved by its own sparsity, whatever order its arrays have, and whether they are dense or not. Not
+for problems without a mass, nor under Coulomb's law with box rows that have both a limit of their
+own and a contact, or more than three to a contact: no simulator has such, and blocks have no place
+for them.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse import csr_array, diags_array
 
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, allocate
+from stiction.contact.problem.blocks import Datum, Head, Kind
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
+from stiction.contact.problem.sparse_arrays import Matrices
+from stiction.contact.problem.sparse_blocks import find_nodes, lay_out_blocks, skyline_of
 from stiction.contact.solvers.attempt import Attempt, Options
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import persist
 from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting, SolverWorkspace
-from stiction.kernels.skyline import close_skyline, lay_out
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Rung, Setting, SolverWorkspace
 from stiction.status import Code
 
 Indices = NDArray[np.int64]
@@ -34,11 +37,27 @@ TIED = 3
 """Rows of a contact beyond sliding, at most."""
 
 
-def takes(problem: ContactProblem) -> bool:
+class BlockAnswer(NamedTuple):
+    """Impulses that were found by blocks; shapes as in `ContactSolution`."""
+
+    normal: Array
+    tangent: Array
+    joint: Array
+    box: Array
+    code: Code
+    steps: int
+    """Factorizations."""
+    unsolved: NDArray[np.bool_]
+    """(nc + nj + nb,) contacts, joints, box rows of islands that were left unsolved."""
+
+
+def takes(problem: ContactProblem, law: Law = Law.COULOMB) -> bool:
     """Whether blocks have a place for all of the problem's rows."""
     if problem.delassus is not None:
         return False
     tied = problem.box_contact >= 0
+    if law != Law.COULOMB or not tied.any():
+        return True
     most = np.bincount(problem.box_contact[tied], minlength=1).max()
     return not problem.box_limit[tied].any() and int(most) <= TIED
 
@@ -47,120 +66,135 @@ def solve_interior_point(
     problem: ScaledProblem, start: ScaledImpulses | None, options: Options
 ) -> Attempt:
     """Coulomb's law by the interior point; ERROR where `takes` says no."""
-    posed = problem.problem
-    if not takes(posed):
+    if not takes(problem.problem):
         return Attempt(problem.zeros(), Code.ERROR, 0)
-    work, rows = fill(posed)
-    settings = work.request.setting
-    settings[Setting.LAW], settings[Setting.FACETS] = Law.COULOMB, options.facets
-    settings[Setting.WARM], settings[Setting.DEADLINE] = 0, ENDLESS
+    found = solve_by_blocks(problem.problem, Law.COULOMB, options.facets)
+    return Attempt(problem.scale(found.normal, found.tangent, found.box), found.code, found.steps)
+
+
+def solve_by_blocks(
+    problem: ContactProblem,
+    law: Law,
+    facets: int,
+    guess: tuple[Array, Array, Array, Array] | None = None,
+) -> BlockAnswer:
+    """The impulses of a problem that blocks have a place for; guess: impulses by kind that are
+    tried first."""
+    work, layout = fill(problem, law)
+    address, settings = work.packed.ctypes.data, work.request.setting
+    settings[Setting.LAW], settings[Setting.FACETS] = law, facets
+    settings[Setting.WARM], settings[Setting.DEADLINE] = guess is not None, ENDLESS
     settings[Setting.ATTEMPTS] = 1
-    solve_blocks(work.packed.ctypes.data, len(rows))
+    if guess is not None:
+        layout.put(guess, work.request.guess)
+        work.request.built[: layout.blocks] = Rung.INTERIOR_POINT
+    solve_blocks(address, layout.blocks)
     outcome = work.request.outcome
     for k in np.flatnonzero(outcome[:, Outcome.RESIDUAL] > SOLVED).tolist():
         persist(work, k, 1, lambda residual: residual <= SOLVED)
-    solved = outcome[:, Outcome.RESIDUAL].max(initial=0.0) <= SOLVED
-    normal, tangent, box = np.zeros(posed.nc), np.zeros((posed.nc, 2)), np.zeros(posed.nb)
-    for f, (kind, i, tied) in zip(work.newton.f, rows, strict=False):
-        if kind == Kind.CONTACT:
-            normal[i], tangent[i] = f[0], f[1:3]
-            for r, (at, scale) in enumerate(tied):
-                box[at] = f[3 + r] * scale
-        elif kind == Kind.BOX:
-            box[i] = f[0]
-    steps = int(outcome[:, Outcome.FACTORIZATIONS].sum())
-    return Attempt(
-        problem.scale(normal, tangent, box), Code.SOLVED if solved else Code.ERROR, steps
+    left = np.zeros(layout.blocks, np.bool_)
+    for k in np.flatnonzero(~(outcome[:, Outcome.RESIDUAL] <= SOLVED)).tolist():
+        left[work.graph.member[work.graph.members[k] : work.graph.members[k + 1]]] = True
+    return BlockAnswer(
+        *layout.take(work.newton.f),
+        Code.ERROR if left.any() else Code.SOLVED,
+        int(outcome[:, Outcome.FACTORIZATIONS].sum()),
+        left[layout.block],
     )
 
 
-Row = tuple[int, int, list[tuple[int, float]]]
-"""Of a block: its kind, the number of its contact, joint or box row, and of a contact the box rows
-that are its rows 3 to 5, with what their impulses are multiplied by."""
+class Layout(NamedTuple):
+    """Which block each row of a problem is in: contacts, joints, box rows without a contact, in
+    this order; box rows with one are rows 3 to 5 of its block."""
+
+    contacts: int
+    joints: int
+    block: Indices  # (nc + nj + nb,) of each contact, joint, box row
+    row: Indices  # (nb,) of each box row, in its block
+    scale: Array  # (nb,) of each box row: what its impulse in the block is multiplied by
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return self.contacts + self.joints + int((self.row == 0).sum())
+
+    def take(self, f: Array) -> tuple[Array, Array, Array, Array]:
+        """Impulses by kind, of those by blocks (count, ROWS)."""
+        nc, nj = self.contacts, self.joints
+        box = f[self.block[nc + nj :], self.row] * self.scale
+        return f[:nc, 0].copy(), f[:nc, 1:3].copy(), f[nc : nc + nj, 0].copy(), box
+
+    def put(self, impulses: tuple[Array, Array, Array, Array], f: Array) -> None:
+        """f (count, ROWS) := impulses by kind."""
+        nc, nj = self.contacts, self.joints
+        normal, tangent, joint, box = impulses
+        f[:nc, 0], f[:nc, 1:3], f[nc : nc + nj, 0] = normal, tangent, joint
+        f[self.block[nc + nj :], self.row] = box / self.scale
 
 
-def fill(problem: ContactProblem) -> tuple[SolverWorkspace, list[Row]]:
+def lay_out(problem: ContactProblem, law: Law) -> Layout:
+    """Blocks for the rows of the problem."""
+    a, nc, nj, nb = problem.arrays, problem.nc, problem.nj, problem.nb
+    tied = (a.box_contact >= 0) & (law == Law.COULOMB)
+    block, row, scale = np.arange(nc + nj + nb), np.zeros(nb, np.int64), np.ones(nb)
+    box = np.flatnonzero(tied)
+    owner = a.box_contact[box]
+    by_owner = np.argsort(owner, kind="stable")
+    sorted_owner = owner[by_owner]
+    rank = np.empty(len(box), np.int64)
+    rank[by_owner] = np.arange(len(box)) - np.searchsorted(sorted_owner, sorted_owner)
+    block[nc + nj + box], row[box] = owner, 3 + rank
+    block[nc + nj + np.flatnonzero(~tied)] = nc + nj + np.arange(nb - len(box))
+    # Rows 4 and 5 share a coefficient: the second is scaled.
+    last = by_owner[rank[by_owner] == TIED - 1]
+    for at, before in zip(
+        box[last], box[by_owner[np.searchsorted(sorted_owner, owner[last]) + 1]], strict=True
+    ):
+        if a.box_friction[before] > 0.0:
+            scale[at] = a.box_friction[at] / a.box_friction[before]
+    return Layout(nc, nj, block, row, scale)
+
+
+def fill(problem: ContactProblem, law: Law = Law.COULOMB) -> tuple[SolverWorkspace, Layout]:
     """A workspace with the problem's blocks, free velocity and inverse inertias, all of it
-    connected, and what each block is."""
-    a, nv = problem.arrays, problem.nv
-    count, node = connected_components(csr_matrix(a.mass != 0.0), directed=False)
-    order = np.argsort(node, kind="stable")
-    place = np.empty(nv, np.int64)
-    place[order] = np.arange(nv)
-    start = np.searchsorted(node[order], np.arange(count + 1)).astype(np.int64)
-    mass = a.mass[np.ix_(order, order)]
-    first = np.array([int(np.flatnonzero(mass[j])[0]) for j in range(nv)], np.int64)
-    close_skyline(first)
-    row = np.zeros(nv, np.int64)
-    skyline = int(lay_out(first, row))
-    blocks, rows = _gather(problem)
-    columns = [place[np.flatnonzero(np.any(values != 0.0, axis=0))] for values in blocks]
-    entries = sum(len(c) * len(values) for c, values in zip(columns, blocks, strict=True))
-    b = allocate(nv, len(blocks), entries, skyline)
-    b.first[:], b.row[:] = first, row
-    for j in range(nv):
-        b.mass[row[j] + first[j] : row[j] + j + 1] = mass[j, first[j] : j + 1]
-    b.velocity[:], b.push[:] = a.velocity[order], problem.dt * a.force[order]
-    _write(problem, b, blocks, columns, order, rows)
-    return pose(start, b), rows
-
-
-def _gather(problem: ContactProblem) -> tuple[list[Array], list[Row]]:
-    """The rows (m, nv) of each block, and what it is."""
-    a = problem.arrays
-    blocks: list[Array] = []
-    rows: list[Row] = []
-    owned: dict[int, list[int]] = {}
-    for at in np.flatnonzero(a.box_contact >= 0).tolist():
-        owned.setdefault(int(a.box_contact[at]), []).append(at)
-    for i in range(problem.nc):
-        tied = owned.get(i, [])
-        values = [a.normal[i]]
-        scales: list[tuple[int, float]] = []
-        if tied or a.tangent[i].any():
-            values += [*a.tangent[i]]
-        for r, at in enumerate(tied):  # rows 4 and 5 share a coefficient: the second is scaled
-            shared = a.box_friction[tied[1]] if r == 2 else a.box_friction[at]
-            scale = a.box_friction[at] / shared if shared > 0.0 else 1.0
-            values.append(scale * a.box[at])
-            scales.append((at, float(scale)))
-        blocks.append(np.array(values))
-        rows.append((int(Kind.CONTACT), i, scales))
-    for i in range(problem.nj):
-        blocks.append(a.joint[i : i + 1])
-        rows.append((int(Kind.HOLD), i, []))
-    for at in np.flatnonzero(a.box_contact < 0).tolist():
-        blocks.append(a.box[at : at + 1])
-        rows.append((int(Kind.BOX), at, []))
-    return blocks, rows
-
-
-def _write(
-    problem: ContactProblem,
-    b: Blocks,
-    blocks: list[Array],
-    columns: list[Indices],
-    order: Indices,
-    rows: list[Row],
-) -> None:
-    """Heads, data, columns and values of all blocks."""
-    a = problem.arrays
-    at = entry = 0
-    for k, (values, touched, (kind, i, tied)) in enumerate(zip(blocks, columns, rows, strict=True)):
-        touched = np.sort(touched)
-        height, width = len(values), len(touched)
-        b.head[k, [Head.KIND, Head.ROWS, Head.WIDTH, Head.COLUMN, Head.VALUE]] = (
-            kind, height, width, at, entry,
-        )  # fmt: skip
-        b.column[at : at + width] = touched
-        b.value[entry : entry + height * width] = values[:, order[touched]].ravel()
-        at, entry = at + width, entry + height * width
-        if kind == Kind.CONTACT:
-            b.data[k, Datum.BOUND], b.data[k, Datum.SLIDE] = a.bound[i], a.friction[i]
-            coefficients = [float(a.box_friction[box]) for box, _ in tied]
-            b.data[k, Datum.SPIN] = coefficients[0] if coefficients else 0.0
-            b.data[k, Datum.ROLL] = coefficients[1] if len(coefficients) > 1 else 0.0
-        elif kind == Kind.HOLD:
-            b.data[k, Datum.BOUND] = a.joint_target[i]
-        else:
-            b.data[k, Datum.LIMIT] = a.box_limit[i]
+    connected, and where each row of the problem is."""
+    a, nc, nj, nb = problem.arrays, problem.nc, problem.nj, problem.nb
+    layout = lay_out(problem, law)
+    if problem.sparse is not None:
+        matrices, nodes = problem.sparse.matrices, problem.sparse.nodes
+        mass = problem.sparse.mass
+    else:
+        across = a.tangent.reshape(2 * nc, problem.nv)
+        matrices = Matrices(*map(csr_array, (a.mass, a.normal, across, a.joint, a.box)))
+        nodes = find_nodes(matrices.mass)
+        mass = skyline_of(matrices.mass, nodes)
+    # Rows in the order of their blocks: a contact's tangents where it has any, or further rows.
+    slides = np.diff(matrices.tangent.indptr).reshape(nc, 2).sum(axis=1) > 0
+    boxes = layout.block[nc + nj :]
+    slides[boxes[layout.row > 0]] = True
+    sliding = np.flatnonzero(slides)
+    source = [
+        np.arange(nc), nc + 2 * sliding, nc + 2 * sliding + 1, np.arange(3 * nc, 3 * nc + nj + nb),
+    ]  # fmt: skip
+    block = np.concatenate([np.arange(nc), sliding, sliding, layout.block[nc:]])
+    zero, one = np.zeros(nc, np.int64), np.ones(len(sliding), np.int64)
+    row = np.concatenate([zero, one, 2 * one, np.zeros(nj, np.int64), layout.row])
+    order = np.lexsort((row, block))
+    rows = matrices.stacked[np.concatenate(source)[order]]
+    if (layout.scale != 1.0).any():
+        ones = np.ones(nc + 2 * len(sliding) + nj)
+        rows = csr_array(diags_array(np.concatenate([ones, layout.scale])[order]) @ rows)
+    height = np.bincount(block, minlength=layout.blocks).astype(np.int64)
+    b = lay_out_blocks(rows, height, mass, nodes, a.velocity, problem.dt * a.force)
+    b.head[:, Head.KIND] = np.repeat(
+        [Kind.CONTACT, Kind.HOLD, Kind.BOX], [nc, nj, layout.blocks - nc - nj]
+    )
+    b.data[:nc, Datum.BOUND], b.data[:nc, Datum.SLIDE] = a.bound, a.friction
+    b.data[:nc, Datum.DRAG] = problem.dt * a.viscosity
+    b.data[nc : nc + nj, Datum.BOUND] = a.joint_target
+    free = layout.row == 0
+    b.data[boxes[free], Datum.LIMIT] = a.box_limit[free]
+    for r, datum in ((3, Datum.SPIN), (4, Datum.ROLL)):
+        at = layout.row == r
+        b.data[boxes[at], datum] = a.box_friction[at]
+    return pose(nodes.start, b), layout
