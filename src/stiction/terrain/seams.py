@@ -147,6 +147,26 @@ def _distance_along(m, d, contact, by, reach):
     return found
 
 
+@kernel
+def _nearest_of_spheres(m, d, first, second, start, dt, speeds):
+    """Least distance of two spheres from the time `start` on, to the end of the step [m]."""
+    w, v = np.empty(3), np.empty((2, 3))
+    for side in range(2):
+        geom = first if side == 0 else second
+        _velocity(m, d, geom, speeds, numbers(pointer(d + _XPOS) + 24 * geom, 3), w, v[side])
+    a = numbers(pointer(d + _XPOS) + 24 * first, 3)
+    b = numbers(pointer(d + _XPOS) + 24 * second, 3)
+    speed = along = 0.0
+    for k in range(3):
+        speed += (v[1, k] - v[0, k]) ** 2
+        along -= (v[1, k] - v[0, k]) * (b[k] - a[k])
+    t = start if speed == 0.0 else min(max(along / speed, start), dt)
+    apart = 0.0
+    for k in range(3):
+        apart += (b[k] - a[k] + t * (v[1, k] - v[0, k])) ** 2
+    return np.sqrt(apart) - _thickness(m, first) - _thickness(m, second)
+
+
 @stage("int64(int64, int64, int64, float64, float64, float64, float64)", eager=False, counted=True)
 def pass_by(m, d, contact, start, path, least, behind):
     """1 if the geoms of a contact do not overlap by more than -least at any time from `start` to
@@ -154,6 +174,9 @@ def pass_by(m, d, contact, start, path, least, behind):
     dt, geoms = number(m + _TIMESTEP), integers(contact + _GEOM, 2)
     nbody = pointer(m + _NBODY)
     now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    if _kind(m, geoms[0]) == SPHERE and _kind(m, geoms[1]) == SPHERE:
+        least_of_all = _nearest_of_spheres(m, d, geoms[0], geoms[1], start, dt, now)
+        return np.int64(least_of_all >= least)
     thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
     if path > MOST_POSES * thick:
         return np.int64(0)
@@ -212,6 +235,9 @@ def exclude_ghosts(m, d, free, touch):
             end += _SIZE
         if deepest >= -touch and _is_convex(_kind(m, geoms[0])) and _is_convex(_kind(m, geoms[1])):
             for contact in range(start, end, _SIZE):
-                if _is_ghost(m, d, contact, (end - start) // _SIZE, now, free, touch, work):
-                    integers(contact + _EXCLUDE, 1)[0] = 1
+                exclude = integers(contact + _EXCLUDE, 1)
+                if exclude[0] == 0 and _is_ghost(
+                    m, d, contact, (end - start) // _SIZE, now, free, touch, work
+                ):
+                    exclude[0] = 1
         start = end

@@ -234,7 +234,7 @@ def _pose(m, d, config: Config, ground, address, level):
     _, step = unpack_step(address)
     if level == Level.POSITION or config.adhesion:
         move_smoothly(m, d)
-        if not meet(m, d, config, ground, request, step, 0.0):
+        if not meet(m, d, config, ground, request, step, 0.0, False, False):
             return Stop.ARENA
     else:
         if level == Level.VELOCITY:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.ahead import settle_marks
 from stiction.bridge.forces import exclude_idle, show_limits, write_forces
 from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.rows import Place
@@ -98,6 +99,8 @@ def write_step(
     remember(b, step, count, newton.f, newton.u, request.built)
     read_modes(b, count, newton.u, newton.f, grading.own, step.record[:, Record.MODE])
     exclude_idle(d, count, newton.f, step.key, step.place, config.touch)
+    if step.counts[Count.LEFT_OUT] > 0:
+        settle_marks(d)
     if config.sensors:
         mj.sensor_acc(m, d)
         show_limits(d)

@@ -23,10 +23,11 @@ from enum import IntEnum
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.ahead import take_all_in, take_in
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer, words
-from stiction.bridge.margins import AHEAD, travel_past_limits
+from stiction.bridge.margins import AHEAD, free_motion, travel_past_limits
 from stiction.contact.certificate.grading import set_scales
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
@@ -110,14 +111,14 @@ def _note_no_work(counts):
 
 
 @kernel
-def _pose(m, d, config: Config, ground, address, extra):
+def _pose(m, d, config: Config, ground, address, extra, found):
     """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
-    ground, extra: see `meet`."""
+    ground, extra, found: see `meet`."""
     b, g, s, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     begun = ticks()
-    if not meet(m, d, config, ground, request, step, extra):
+    if not meet(m, d, config, ground, request, step, extra, found, config.law >= 0):
         return Stop.ARENA
     now = ticks()
     step.ticks[Stage.COLLISION] += now - begun
@@ -141,6 +142,63 @@ def _pose(m, d, config: Config, ground, address, extra):
 
 
 @kernel
+def _solve(m, d, config: Config, ground, address, last, found):
+    """Poses the step, once more where its answer passes limits that were not seen, solves and
+    grades it; why it stopped. last: a `Seen`; ground, found: see `meet`."""
+    b, g, s, request = unpack_problem(address)
+    _, newton = unpack_newton(address)
+    grading, step = unpack_step(address)
+    counts, figure, time = step.counts, step.figure, step.ticks
+    extra, stopped = 0.0, False
+    for _ in range(RETRIES):
+        stop = _pose(m, d, config, ground, address, extra, found)
+        if stop != Stop.DONE:
+            return stop
+        begun = ticks()
+        warm = np.int64(config.warm and counts[Count.OLD] > 0)
+        ask(request, config.law, config.facets, warm, config.attempts, config.budget)
+        count = counts[Count.BLOCKS]
+        if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
+            _note_no_work(counts)
+            break
+        solve_all(address, count)
+        _sum_up(g, request, step)
+        stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
+        time[Stage.SOLVE] += ticks() - begun
+        missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
+        if missed <= extra:
+            break
+        extra, found = missed, False
+    begun = ticks()
+    figure[Figure.WORST] = grade(address, config.tolerance)
+    if stopped and not figure[Figure.WORST] <= config.tolerance:
+        keep_velocity(d, newton.v, step)
+        figure[Figure.WORST] = grade(address, config.tolerance)
+    if stopped and not figure[Figure.WORST] <= config.tolerance:
+        for j in range(newton.v.shape[0]):
+            newton.v[j] = step.v_plus[j]
+        figure[Figure.WORST] = grade(address, config.tolerance)
+    time[Stage.CERTIFY] += ticks() - begun
+    return Stop.DONE if figure[Figure.WORST] <= config.tolerance else Stop.UNSOLVED
+
+
+@kernel
+def _runs_ahead(m, d, v, step: Step, rounds):
+    """Whether a step that ends with v (nv,) would run into contacts that it was solved without;
+    they are taken in, all of them after some `rounds`."""
+    counts = step.counts
+    if counts[Count.LEFT_OUT] == 0:
+        return False
+    free_motion(m, d, v, step.reach)
+    taken = take_in(m, d, step.reach)
+    if taken > 0 and rounds >= RETRIES:
+        take_all_in(d)
+        taken = counts[Count.LEFT_OUT]
+    counts[Count.LEFT_OUT] -= taken
+    return taken > 0
+
+
+@kernel
 def _take(m, d, nstep, solved, config: Config, ground, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
@@ -148,12 +206,18 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
-    b, g, s, request = unpack_problem(address)
+    b, g, _, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
-    counts, figure, time = step.counts, step.figure, step.ticks
+    counts, time = step.counts, step.ticks
     for taken in range(nstep):
-        if not (solved and taken == 0):
+        finished, found, last = solved and taken == 0, False, np.int64(Seen.NOTHING)
+        if finished:
+            row_velocities(b, counts[Count.BLOCKS], newton.v, newton.u)
+            for j in range(newton.v.shape[0]):
+                step.motion[j] = newton.v[j]
+            found = _runs_ahead(m, d, newton.v, step, 0)
+        else:
             begun = ticks()
             if not inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
@@ -171,42 +235,13 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 continue
             move_smoothly(m, d)
             time[Stage.SMOOTH] += ticks() - begun
-            extra, stopped = 0.0, False
-            for _ in range(RETRIES):
-                stop = _pose(m, d, config, ground, address, extra)
-                if stop != Stop.DONE:
-                    return stop
-                begun = ticks()
-                warm = np.int64(config.warm and counts[Count.OLD] > 0)
-                ask(request, config.law, config.facets, warm, config.attempts, config.budget)
-                count = counts[Count.BLOCKS]
-                if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
-                    _note_no_work(counts)
-                    break
-                solve_all(address, counts[Count.BLOCKS])
-                _sum_up(g, request, step)
-                stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
-                time[Stage.SOLVE] += ticks() - begun
-                missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
-                if missed <= extra:
-                    break
-                extra = missed
-            begun = ticks()
-            figure[Figure.WORST] = grade(address, config.tolerance)
-            if stopped and not figure[Figure.WORST] <= config.tolerance:
-                keep_velocity(d, newton.v, step)
-                figure[Figure.WORST] = grade(address, config.tolerance)
-            if stopped and not figure[Figure.WORST] <= config.tolerance:
-                for j in range(newton.v.shape[0]):
-                    newton.v[j] = step.v_plus[j]
-                figure[Figure.WORST] = grade(address, config.tolerance)
-            time[Stage.CERTIFY] += ticks() - begun
-            if not figure[Figure.WORST] <= config.tolerance:
-                return Stop.UNSOLVED
-        else:
-            row_velocities(b, counts[Count.BLOCKS], newton.v, newton.u)
-            for j in range(newton.v.shape[0]):
-                step.motion[j] = newton.v[j]
+        rounds = 0
+        while found or not finished:
+            stop = _solve(m, d, config, ground, address, last, found)
+            if stop != Stop.DONE:
+                return stop
+            rounds += 1
+            finished, found = True, _runs_ahead(m, d, newton.v, step, rounds)
         if diverges(m, d, newton.v):
             return Stop.DIVERGED
         begun = ticks()

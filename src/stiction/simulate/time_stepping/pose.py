@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.ahead import leave_out
 from stiction.bridge.forces import hide_ahead, hide_limits
 from stiction.bridge.gyroscopic import steady_spin
 from stiction.bridge.layout import (
@@ -216,9 +217,10 @@ def move_smoothly(m, d):
 
 
 @kernel
-def meet(m, d, config: Config, ground, request: Request, step: Step, extra):
+def meet(m, d, config: Config, ground, request: Request, step: Step, extra, found, sparing):
     """MuJoCo's collisions and constraint rows, with margins for this step; whether all found room.
-    ground: `terrain.Ground.features`; extra: least margin of joints.
+    ground: `terrain.Ground.features`; extra: least margin of joints; found: whether the contacts
+    are there already; sparing: whether those that the step does not come to are left out.
 
     Where contacts pull (adhesion), the forces before them are evaluated once more.
     """
@@ -228,13 +230,19 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra):
     for j in range(nv):
         request.v_free[j] = qvel[j] + dt * free[j]
     free_motion(m, d, request.v_free, step.reach)
-    set_margins(m, d, qvel, request.v_free, step.reach, extra)
     before = _full(d)
-    mj.collide(m, d)
-    refine_parallel(m, d)
-    if ground is not None:
-        terrain, hulls, tolerance = ground
-        replace_contacts(m, d, terrain, hulls, tolerance)
+    if not found:
+        set_margins(m, d, qvel, request.v_free, step.reach, extra)
+        mj.collide(m, d)
+        refine_parallel(m, d)
+        if ground is not None:
+            terrain, hulls, tolerance = ground
+            replace_contacts(m, d, terrain, hulls, tolerance)
+        step.counts[Count.LEFT_OUT] = 0
+        if sparing and not config.adhesion:
+            step.counts[Count.LEFT_OUT] = leave_out(
+                m, d, step.reach, config.touch, step.live, step.depth
+            )
     exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)
     if _full(d) != before:

@@ -58,6 +58,8 @@ class Count(IntEnum):
     RESTS = 15
     """1 if the last step left positions and velocities as they were, with no overlap to take
     back: the next one, if nothing else changes, is the same."""
+    LEFT_OUT = 16
+    """Contacts ahead that the step is solved without (`bridge/ahead.py`)."""
 
 
 class Seen(IntEnum):
@@ -169,6 +171,8 @@ class Step(NamedTuple):
     x: Array  # (6,)
     block: Array  # (21,)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
+    live: Indices  # (ntree,), this and the next: scratch of `bridge/ahead.py`
+    depth: Array  # (ntree,)
     restitution: Array  # (ngeom,)
     impact: Array  # (cap, ROWS) impulses of the impacts before the step, where contacts bounce
     kept: Array  # (cap, DATA) of the step, during its impacts
@@ -207,6 +211,8 @@ class Workspace:
             standalone(model),
             *scratch(),
             np.zeros((model.nbody, 6)),
+            np.zeros(model.ntree, np.int64),
+            np.zeros(model.ntree),
             np.zeros(model.ngeom),
             np.zeros((cap, ROWS)),
             np.zeros((cap, DATA)),

@@ -1,0 +1,218 @@
+"""Contacts ahead that a step does not come to: left out of its problem, until its answer shows
+otherwise.
+
+Margins see whatever might meet within the step. In a cloud of bodies that fall together this is
+everything within a few radii, though none of it closes. A contact at a distance enters the problem
+by what its two sides do along its normal, at their present speed, in free motion, and at rest if
+they belong to a tree that contact acts on: a body that is stopped is run into by those behind it.
+Trees that such a contact acts on are live, too, and so forth.
+
+This is a guess, and nothing rests on it. A contact without impulse obeys every law if the answer
+does not close its gap. `take_in` looks at each that was left out, with the velocity of the answer;
+what it would run into is taken in, and the step is solved anew. Contacts of a pair go together:
+faces meet by all of their corners.
+"""
+
+from __future__ import annotations
+
+from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
+from stiction.bridge.margins import AHEAD
+from stiction.kernels.compile import kernel, leaf
+
+LEFT_OUT = 8
+"""`mjContact.exclude` of a contact that was left out, while its step lasts."""
+
+IN_GAP = 1
+"""The same of a contact that MuJoCo sees and has no rows for."""
+
+FEW = 50
+"""Contacts of which none is left out: they cost little, and reports tell of what is near."""
+
+ROUNDS = 8
+"""Looks at all contacts, each with the live trees that the one before found: what is live farther
+away is found by `take_in`."""
+
+OVERLAPS = 2.0
+"""Distance that taking overlap back may move a tree, over the deepest overlap that it is in."""
+
+SINGLE = 6
+"""Degrees of freedom of a free body. Larger trees have limits, and joints that pass on impulses:
+they are taken for live."""
+
+_SIZE = size_of("mjContact")
+_DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
+    offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "exclude")
+)
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_NBODY, _NTREE, _BODY, _ROOT, _TREE, _DOFS = (
+    offset("mjModel", name)
+    for name in ("nbody", "ntree", "geom_bodyid", "body_rootid", "body_treeid", "tree_dofnum")
+)
+_NCON, _CONTACT, _CVEL, _COM = (
+    offset("mjData", name) for name in ("ncon", "contact", "cvel", "subtree_com")
+)
+
+
+@leaf
+def body_of_geom(m, geom):
+    """Number of its body."""
+    return integers(pointer(m + _BODY) + 4 * geom, 1)[0]
+
+
+@leaf
+def speed_along(m, d, body, speeds, contact):
+    """Speed of a body along a contact's normal, at the contact [m/s]; speeds (nbody, 6) as cvel."""
+    at, n = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
+    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
+    com = numbers(pointer(d + _COM) + 24 * root, 3)
+    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
+    w0, w1, w2 = speeds[body, 0], speeds[body, 1], speeds[body, 2]
+    return (
+        n[0] * (speeds[body, 3] + w1 * r2 - w2 * r1)
+        + n[1] * (speeds[body, 4] + w2 * r0 - w0 * r2)
+        + n[2] * (speeds[body, 5] + w0 * r1 - w1 * r0)
+    )
+
+
+@leaf
+def _end_of_pair(contact, end_of_all):
+    """Address behind the contacts of the pair that begins there."""
+    geoms = integers(contact + _GEOM, 2)
+    end = contact + _SIZE
+    while end < end_of_all:
+        others = integers(end + _GEOM, 2)
+        if others[0] != geoms[0] or others[1] != geoms[1]:
+            break
+        end += _SIZE
+    return end
+
+
+@leaf
+def _mark(start, end, before, after):
+    """Gives contacts from `start` to `end` that are marked as `before` another mark."""
+    for contact in range(start, end, _SIZE):
+        exclude = integers(contact + _EXCLUDE, 1)
+        if exclude[0] == before:
+            exclude[0] = after
+
+
+@leaf
+def _count_left(start, end):
+    """How many contacts from `start` to `end` are left out."""
+    count = 0
+    for contact in range(start, end, _SIZE):
+        count += integer(contact + _EXCLUDE) == LEFT_OUT
+    return count
+
+
+@kernel
+def _closes(m, d, contact, now, free, first_is_live, second_is_live, spare):
+    """Whether a contact may close within the step."""
+    gap, dt, geoms = number(contact + _DIST), number(m + _TIMESTEP), integers(contact + _GEOM, 2)
+    if gap <= spare:
+        return True
+    a, b = body_of_geom(m, geoms[0]), body_of_geom(m, geoms[1])
+    p_now, p_free = speed_along(m, d, a, now, contact), speed_along(m, d, a, free, contact)
+    q_now, q_free = -speed_along(m, d, b, now, contact), -speed_along(m, d, b, free, contact)
+    closing = max(p_now + q_now, p_free + q_free)
+    if first_is_live or second_is_live:
+        p, q = max(p_now, p_free), max(q_now, q_free)
+        if first_is_live:
+            p = max(p, 0.0)
+        if second_is_live:
+            q = max(q, 0.0)
+        closing = max(closing, p + q)
+    return gap <= AHEAD * dt * closing + spare
+
+
+@kernel
+def leave_out(m, d, free, touch, live, depth):
+    """Marks contacts that the step does not come to, as far as can be told before it; between
+    `mj_collision` and `mj_makeConstraint`. How many there are.
+
+    free (nbody, 6): velocities without contact, as cvel; touch: gap that counts as touching [m];
+    live, depth (ntree,): scratch, the round in which contact was found to act on a tree, and the
+    deepest overlap that it is in [m].
+    """
+    nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
+    if ncon <= FEW:
+        return 0
+    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    tree = integers(pointer(m + _TREE), nbody)
+    dofs = integers(pointer(m + _DOFS), pointer(m + _NTREE))
+    begin, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
+    _mark(begin, end_of_all, 0, LEFT_OUT)
+    for t in range(live.shape[0]):
+        live[t] = 0 if dofs[t] > SINGLE else -1
+        depth[t] = 0.0
+    for contact in range(begin, end_of_all, _SIZE):
+        if number(contact + _DIST) < 0.0:
+            for geom in integers(contact + _GEOM, 2):
+                t = tree[body_of_geom(m, geom)]
+                if t >= 0:
+                    depth[t] = max(depth[t], -number(contact + _DIST))
+    left, found = ncon, True
+    for turn in range(1, ROUNDS + 1):
+        if not found:
+            break
+        found, left, start = False, 0, begin
+        while start < end_of_all:
+            end = _end_of_pair(start, end_of_all)
+            geoms = integers(start + _GEOM, 2)
+            a, b = tree[body_of_geom(m, geoms[0])], tree[body_of_geom(m, geoms[1])]
+            first, second = a >= 0 and live[a] >= 0, b >= 0 and live[b] >= 0
+            # A pair is looked at again if one of its trees has become live.
+            fresh = turn == 1 or (first and live[a] >= turn - 1) or (second and live[b] >= turn - 1)
+            waiting, closes = _count_left(start, end), False
+            if waiting > 0 and fresh:
+                spare = max(depth[a] if a >= 0 else 0.0, depth[b] if b >= 0 else 0.0)
+                spare = touch + OVERLAPS * spare
+                for contact in range(start, end, _SIZE):
+                    closes = closes or _closes(m, d, contact, now, free, first, second, spare)
+            if closes:
+                _mark(start, end, LEFT_OUT, 0)
+                for t in (a, b):
+                    if t >= 0 and live[t] < 0:
+                        live[t] = turn
+                        found = True
+            else:
+                left += waiting
+            start = end
+    return left
+
+
+@kernel
+def take_in(m, d, speeds):
+    """Takes in contacts that were left out and that bodies with speeds (nbody, 6), as cvel, would
+    run into within the step; how many."""
+    begin = pointer(d + _CONTACT)
+    end_of_all, dt = begin + integer(d + _NCON) * _SIZE, number(m + _TIMESTEP)
+    taken, start = 0, begin
+    while start < end_of_all:
+        end, hit = _end_of_pair(start, end_of_all), False
+        for contact in range(start, end, _SIZE):
+            if integer(contact + _EXCLUDE) == LEFT_OUT and not hit:
+                geoms = integers(contact + _GEOM, 2)
+                closing = speed_along(
+                    m, d, body_of_geom(m, geoms[0]), speeds, contact
+                ) - speed_along(m, d, body_of_geom(m, geoms[1]), speeds, contact)
+                hit = dt * closing > number(contact + _DIST)
+        if hit:
+            taken += _count_left(start, end)
+            _mark(start, end, LEFT_OUT, 0)
+        start = end
+    return taken
+
+
+@kernel
+def take_all_in(d):
+    """Takes in all contacts that were left out."""
+    begin = pointer(d + _CONTACT)
+    _mark(begin, begin + integer(d + _NCON) * _SIZE, LEFT_OUT, 0)
+
+
+@kernel
+def settle_marks(d):
+    """Marks what was left out as MuJoCo marks contacts in a gap."""
+    begin = pointer(d + _CONTACT)
+    _mark(begin, begin + integer(d + _NCON) * _SIZE, LEFT_OUT, IN_GAP)

@@ -1,0 +1,86 @@
+"""Contacts ahead that a step does not come to are left out of it, and nothing is missed."""
+
+import mujoco
+import numpy as np
+import pytest
+from mjcf import load
+
+import stiction
+
+RADIUS = 0.02
+
+
+def spheres(places, joint="<freejoint/>", floor="", gravity="0 0 0"):
+    bodies = "".join(
+        f'<body pos="{x} {y} {z}">{joint}<geom type="sphere" size="{RADIUS}" mass="1"/></body>'
+        for x, y, z in places
+    )
+    return load(
+        f'<mujoco><option gravity="{gravity}"/><worldbody>{floor}{bodies}</worldbody></mujoco>'
+    )
+
+
+def least_gap(data):
+    place = data.xpos[1:]
+    apart = np.linalg.norm(place[:, None] - place[None], axis=2)
+    return apart[np.triu_indices(len(place), 1)].min() - 2.0 * RADIUS
+
+
+def test_bodies_that_fall_together_do_not_meet():
+    grid = [
+        (0.05 * i, 0.05 * j, 1.0 + 0.05 * k) for i in range(4) for j in range(4) for k in range(4)
+    ]
+    model, data = spheres(grid, floor='<geom type="plane" size="2 2 1"/>', gravity="0 0 -9.81")
+    data.qvel.reshape(-1, 6)[:, 2] = -4.0
+    sim = stiction.Simulator(model)
+    sim.step(data, 50)
+    assert data.ncon > 100  # within the reach of their speed
+    assert not data.nefc
+    assert sim.statistics.most_contacts == 0
+    fall = 4.0 * 0.1 + 9.81 * 0.002**2 * 50 * 51 / 2
+    np.testing.assert_allclose(
+        data.qpos.reshape(-1, 7)[:, 2], np.array(grid)[:, 2] - fall, atol=1e-12
+    )
+    sim.step(data, 150)
+    mujoco.mj_kinematics(model, data)
+    assert least_gap(data) > -1e-6
+    assert data.xpos[1:, 2].min() > RADIUS - 1e-6
+
+
+@pytest.mark.parametrize("gap", [1e-5, 1e-4, 3e-4])
+def test_a_push_through_a_row_of_bodies_is_seen_to_its_end(gap):
+    """Each is run into only because the one before it is."""
+    rows, count, pitch = 8, 12, 2.0 * RADIUS + gap
+    model, data = spheres(
+        [(pitch * k, 1.0 * row, 0.0) for row in range(rows) for k in range(count)],
+        '<joint type="slide" axis="1 0 0"/>',
+    )
+    speed = data.qvel.reshape(rows, count)
+    speed[:, 0] = np.linspace(10.0, 40.0, rows)
+    ends = speed.mean(axis=1, keepdims=True) * np.ones(count)
+    sim = stiction.Simulator(model)
+    for _ in range(20):
+        report = sim.step(data)
+        assert report.certificate.worst <= 1e-8
+        mujoco.mj_kinematics(model, data)
+        assert least_gap(data) > -1e-9
+        np.testing.assert_allclose(speed.mean(axis=1, keepdims=True), ends[:, :1])
+    np.testing.assert_allclose(speed, ends)
+
+
+def test_what_was_left_out_looks_as_mujoco_leaves_contacts_in_a_gap():
+    model, data = spheres([(0.05 * k, 0.0, 0.0) for k in range(60)])
+    data.qvel.reshape(-1, 6)[:, 2] = 3.0
+    stiction.Simulator(model).step(data)
+    assert data.ncon == 59
+    assert set(data.contact.exclude) == {1}
+    assert set(data.contact.efc_address) == {-1}
+
+
+@pytest.mark.parametrize("offset", [1.02, 0.98])
+def test_spheres_meet_if_their_paths_do(offset):
+    """At a step that is longer than they are, and a normal that points elsewhere."""
+    model, data = spheres([(-0.06, 0.0, 0.0), (0.06, 2.0 * RADIUS * offset, 0.0)])
+    data.qvel[0], data.qvel[6] = 30.0, -30.0
+    stiction.Simulator(model).step(data)
+    assert (data.qvel[0] == 30.0) == (offset > 1.0)
