@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stiction.contact.problem.blocks import Datum
+from stiction.kernels.cache import KernelCache
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import pack, packed, unpacker
 from stiction.kernels.stage import stage
@@ -46,6 +47,24 @@ def test_a_late_stage_compiles_when_it_is_first_called_and_not_before():
     assert scale_if(2, 2.5) == 7.0
     assert scaled._address == scaled.address != 0
     assert scale_if(3, 1.0) == 6.0
+
+
+def test_a_late_stage_is_loaded_ahead_once_it_is_on_disk(tmp_path):
+    def tripled(x):
+        return 3 * x
+
+    def made():
+        found = stage("int64(int64)", eager=False)(tripled)
+        found._function._cache = KernelCache(tripled, tmp_path / "own")
+        return found
+
+    first, second = made(), made()
+    first.load()
+    assert first._address == 0
+    assert first.address != 0
+    second.load()
+    assert second._address != 0
+    assert second(4) == 12
 
 
 def test_compiling_leaves_the_garbage_collector_as_it_was():

@@ -63,6 +63,12 @@ class KernelCache:
         for path in self._directory.glob(f"{self._name}-*.nbc"):
             path.unlink(missing_ok=True)
 
+    def holds(self, sig: Any, codegen: Any) -> bool:
+        """Whether the compiled function for this signature is there, or beside it."""
+        path = self._path(sig, codegen)
+        beside = path.parent.parent.glob(f"*/{path.name}")
+        return self._enabled and (path.exists() or next(beside, None) is not None)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for this signature, or None if it has to be compiled."""
         target_context.refresh()  # its registries must be complete before code is linked

@@ -9,6 +9,7 @@ a `lean` kernel it allocates nothing unless it is `counted`.
 
 A stage that only some programs need is not `eager`: it is compiled when it is first called, or when
 its `address` is asked for. Kernels call it as any other (`_late`), or by its address, with `call`.
+Once it is on disk, `load` takes it from there, so that no step of a run has to wait for it.
 """
 
 from __future__ import annotations
@@ -72,6 +73,14 @@ class Stage:
         prepare()
         self.prepare()
         return self._address
+
+    def load(self) -> None:
+        """Makes it ready if its machine code is on disk."""
+        holds = getattr(getattr(self._function, "_cache", None), "holds", None)
+        if not self._address and holds is not None:
+            context = self._function.targetctx
+            if holds(self._arguments, context.codegen()):
+                self.address  # noqa: B018  (loaded when it is asked for)
 
     def _find(self) -> int:
         """`address` for compiled code, into which no exception may go: what cannot be compiled

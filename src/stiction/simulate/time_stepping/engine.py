@@ -29,7 +29,8 @@ from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
 from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
-from stiction.contact.solvers.islands import free_islands
+from stiction.contact.solvers.islands import free_islands, resume_attempts
+from stiction.contact.solvers.proximal import spread_residual
 from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
@@ -40,11 +41,14 @@ from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
+from stiction.simulate.time_stepping.jammed import part_island
 from stiction.simulate.time_stepping.loop import Slot, run, take_steps, take_steps_on_ground
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
 from stiction.status import Code, Status
+from stiction.terrain.cylinders import refine_contacts
 from stiction.terrain.meetings import Ground
+from stiction.terrain.seams import pass_by
 from stiction.tolerances import RESIDUAL
 
 TOUCHING = 1e-8
@@ -100,6 +104,8 @@ class TimeEngine:
         self.answer = COMPILED
         """What answered the last step that was reported."""
         prepare()
+        for late in (refine_contacts, pass_by, resume_attempts, spread_residual, part_island):
+            late.load()
         self.session = np.zeros(len(Slot), np.int64)
         """Addresses that compiled steps are taken with (`Slot`)."""
         self._address = int(self.session.ctypes.data)
