@@ -58,7 +58,9 @@ def test_one_class_and_one_registration_are_offered_by_the_page(icy):
     from stiction.view.page import Page
 
     model, data = load(BOX)
-    with Page(Live(lambda: (model, data, None), contact="icy", beside="nothing")) as page:
+    data.qvel[0] = 1.0
+    live = Live(lambda: (model, data, None), contact="icy", beside="nothing")
+    with Page(live) as page:
         offered = next(
             handle
             for handle in page._server.gui._gui_input_handle_from_uuid.values()
@@ -66,6 +68,9 @@ def test_one_class_and_one_registration_are_offered_by_the_page(icy):
         )
         assert set(offered.options) == set(registry.forms())
         assert "icy" in offered.options
+    live.step()
+    assert live.time > 0.0
+    assert live.ours.data.qvel[0] == 1.0
 
 
 def test_a_name_can_be_taken_once(icy):

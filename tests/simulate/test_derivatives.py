@@ -137,7 +137,7 @@ def test_closed_forms_agree_with_differences_of_what_comes_before_contact(name):
     found = stiction.Simulator(model).derivatives(data)
     assert found.is_compiled
     differences = StepDerivatives(
-        found._source, found._physics, found.report, found._ends, transition=None
+        found._source, found._physics, found.report, found._law, transition=None
     )
     for have, want in ((found.A, differences.A), (found.B, differences.B)):
         size = max(1.0, np.abs(want).max(initial=0.0))

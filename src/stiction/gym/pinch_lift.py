@@ -96,7 +96,7 @@ class PinchLift(Task):
         away = data.body("part").xpos - data.body("carriage").xpos
         return np.concatenate([joints, away, data.joint("part").qvel[:3]])
 
-    def judge(self) -> tuple[float, bool, dict[str, Any]]:
+    def score(self) -> tuple[float, bool, dict[str, Any]]:
         """As the class says."""
         height = self.lifted
         below = self.data.body("carriage").xpos[2] - self.data.body("part").xpos[2]

@@ -82,7 +82,7 @@ class PushT(Task):
             [qpos[:2], qvel[:2], qpos[2:4], turned, qvel[2:4], [qvel[7]], [-angle]]
         )
 
-    def judge(self) -> tuple[float, bool, dict[str, Any]]:
+    def score(self) -> tuple[float, bool, dict[str, Any]]:
         """As the class says."""
         distance, angle = float(np.linalg.norm(self.data.qpos[2:4])), abs(self.angle)
         success = bool(distance < NEAR and angle < ALIGNED)

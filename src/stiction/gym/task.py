@@ -64,7 +64,7 @@ class Task(Exact, MujocoEnv, EzPickle):
         """(observations,) what is seen of the state."""
         raise NotImplementedError
 
-    def judge(self) -> tuple[float, bool, dict[str, Any]]:
+    def score(self) -> tuple[float, bool, dict[str, Any]]:
         """(reward, terminated, info) of the state that an action led to."""
         raise NotImplementedError
 
@@ -79,7 +79,7 @@ class Task(Exact, MujocoEnv, EzPickle):
         """Takes the action; see the class for what comes of it."""
         self.do_simulation(self.controls(action), self.frame_skip)
         mujoco.mj_kinematics(self.model, self.data)  # of the new state, not the one before
-        reward, terminated, info = self.judge()
+        reward, terminated, info = self.score()
         if self.render_mode == "human":
             self.render()
         info["certificate"] = self.stepping.certificate

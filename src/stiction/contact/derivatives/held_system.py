@@ -181,29 +181,17 @@ def factor_inertia(s: Solved):
 
 
 @lean
-def _divide(a, i, s: Solved, out):
-    """out[i] := a[i] L^-T: rows of contacts have few entries, and no division waits for another."""
-    nv = s.inertia.shape[0]
+def _times_triangle(a, i, triangle, lower, out):
+    """out[i] := a[i] times the triangle (nv, nv), `lower` or upper: L^-T divides rows of contacts,
+    which have few entries, and no division waits for another."""
+    nv = triangle.shape[0]
     for c in range(nv):
         out[i, c] = 0.0
     for j in range(nv):
         x = a[i, j]
         if x != 0.0:
-            for c in range(j, nv):
-                out[i, c] += x * s.raised[j, c]
-
-
-@lean
-def _times_lower(a, q, s: Solved, out):
-    """out[q] := a[q] L^-1."""
-    nv = s.inertia.shape[0]
-    for c in range(nv):
-        out[q, c] = 0.0
-    for j in range(nv):
-        x = a[q, j]
-        if x != 0.0:
-            for c in range(j + 1):
-                out[q, c] += x * s.lower[j, c]
+            for c in range(0 if lower else j, j + 1 if lower else nv):
+                out[i, c] += x * triangle[j, c]
 
 
 @lean
@@ -211,7 +199,7 @@ def _take_slopes(m, k, along, s: Solved):
     """push := Z L^-1; whether there is one."""
     nv = s.inertia.shape[0]
     for i in range(m):
-        _divide(along, i, s, s.other)
+        _times_triangle(along, i, s.raised, False, s.other)
         for j in range(nv):
             s.other[i, j] /= s.length[i]
         for q in range(k):
@@ -225,7 +213,7 @@ def _take_slopes(m, k, along, s: Solved):
             share = s.spare[q, i]
             for j in range(nv):
                 s.basis[q, j] += share * s.other[i, j]
-        _times_lower(s.basis, q, s, s.push)
+        _times_triangle(s.basis, q, s.lower, True, s.push)
     return True
 
 
@@ -235,14 +223,14 @@ def hold_rows(m, held, along, sloped, s: Solved):
     taken, or -1 if there is no one answer. sloped: whether G is not E."""
     nv = s.inertia.shape[0]
     for i in range(m):
-        _divide(held, i, s, s.rows)
+        _times_triangle(held, i, s.raised, False, s.rows)
         size = rows_dot(s.rows, i, s.rows, i, nv)
         s.length[i] = np.sqrt(size) if size > 0.0 else 1.0
         for j in range(nv):
             s.rows[i, j] /= s.length[i]
     k = _find_basis(m, s)
     for q in range(k):
-        _times_lower(s.basis, q, s, s.pull)
+        _times_triangle(s.basis, q, s.lower, True, s.pull)
         for j in range(nv):
             s.push[q, j] = s.pull[q, j]
     _order_taken(k, held, s)

@@ -219,7 +219,7 @@ def _place(table, k, d):
 
 
 @kernel
-def load_fields(session, job, sim):
+def _load_fields(session, job, sim):
     """Puts the simulation's own fields into the thread's model, or its own model in the place of
     that; whether they are those that were checked."""
     at = entry(job, Job.OWN)
@@ -249,7 +249,7 @@ def load_fields(session, job, sim):
 
 
 @kernel
-def load(session, d, job, sim):
+def _load(session, d, job, sim):
     """Puts state and guess of the simulation into the thread's data and workspace."""
     m = slot(session, Slot.MODEL)
     width = entry(job, Job.WIDTH)
@@ -369,12 +369,22 @@ def take_step(session, d, job, cursor):
 
 
 @kernel
-def take_due(job, cursor):
-    """Takes the next simulation that is due; the end where there is none."""
-    cursor[Cursor.AT] = take_next(job + 8 * Job.NEXT)
-    due = cursor[Cursor.AT] < entry(job, Job.COUNT) and entry(job, Job.HALT) == 0
-    cursor[Cursor.PHASE] = Phase.LOAD if due else Phase.END
-    cursor[Cursor.TAKEN] = cursor[Cursor.SOLVED] = cursor[Cursor.RUNG] = 0
+def begin_next(session, d, job, cursor):
+    """Takes the next simulation that is due and loads it, unless one is at hand: `Phase.STEP`, or
+    the end where there is none. Why it could not be loaded: EDITED, ROOM."""
+    if cursor[Cursor.PHASE] == Phase.NEXT:
+        cursor[Cursor.AT] = take_next(job + 8 * Job.NEXT)
+        due = cursor[Cursor.AT] < entry(job, Job.COUNT) and entry(job, Job.HALT) == 0
+        cursor[Cursor.PHASE] = Phase.LOAD if due else Phase.END
+        cursor[Cursor.TAKEN] = cursor[Cursor.SOLVED] = cursor[Cursor.RUNG] = 0
+    if cursor[Cursor.PHASE] == Phase.LOAD:
+        sim = pointer(entry(job, Job.IDS) + 8 * cursor[Cursor.AT])
+        if not _load_fields(session, job, sim):
+            return np.int64(Stop.EDITED)
+        if not _load(session, d, job, sim):
+            return np.int64(Stop.ROOM)
+        cursor[Cursor.PHASE] = Phase.STEP
+    return np.int64(Stop.DONE)
 
 
 @kernel
@@ -386,19 +396,10 @@ def run_simulations(session, d, job, at):
     cursor = words(at, CURSORS)
     stop = np.int64(Stop.DONE)
     while stop == Stop.DONE and ticks() <= cursor[Cursor.DEADLINE]:
-        if cursor[Cursor.PHASE] == Phase.NEXT:
-            take_due(job, cursor)
-        if cursor[Cursor.PHASE] == Phase.END:
+        stop = begin_next(session, d, job, cursor)
+        if stop != Stop.DONE or cursor[Cursor.PHASE] == Phase.END:
             break
         sim = pointer(entry(job, Job.IDS) + 8 * cursor[Cursor.AT])
-        if cursor[Cursor.PHASE] == Phase.LOAD:
-            if not load_fields(session, job, sim):
-                stop = np.int64(Stop.EDITED)
-                break
-            if not load(session, d, job, sim):
-                stop = np.int64(Stop.ROOM)
-                break
-            cursor[Cursor.PHASE] = Phase.STEP
         if cursor[Cursor.PHASE] == Phase.STEP:
             stop = take_step(session, d, job, cursor)
             if stop != Stop.DONE or cursor[Cursor.TAKEN] < entry(job, Job.STEPS):

@@ -20,10 +20,8 @@ from stiction.simulate.batch.loop import (
     Cursor,
     Job,
     Phase,
+    begin_next,
     entry,
-    load,
-    load_fields,
-    take_due,
     take_step,
 )
 from stiction.simulate.derivatives.transition import ASKS, Ask, answer_request
@@ -42,22 +40,15 @@ def run_products(session, d, job, at, request):
     cursor, ask = words(at, CURSORS), words(request, ASKS)
     stop = np.int64(Stop.DONE)
     while stop == Stop.DONE and ticks() <= cursor[Cursor.DEADLINE]:
-        if cursor[Cursor.PHASE] == Phase.NEXT:
-            take_due(job, cursor)
-        if cursor[Cursor.PHASE] == Phase.END:
+        fresh = cursor[Cursor.PHASE] == Phase.NEXT or cursor[Cursor.PHASE] == Phase.LOAD
+        stop = begin_next(session, d, job, cursor)
+        if stop != Stop.DONE or cursor[Cursor.PHASE] == Phase.END:
             break
         sim = pointer(entry(job, Job.IDS) + 8 * cursor[Cursor.AT])
-        if cursor[Cursor.PHASE] == Phase.LOAD:
-            if not load_fields(session, job, sim):
-                stop = np.int64(Stop.EDITED)
-                break
-            if not load(session, d, job, sim):
-                stop = np.int64(Stop.ROOM)
-                break
+        if fresh:
             ask[Ask.LAW] = ask[Ask.USUAL]
             if entry(job, Job.OWN) != 0:
                 ask[Ask.READY] = 0
-            cursor[Cursor.PHASE] = Phase.STEP
         if cursor[Cursor.PHASE] == Phase.STEP:
             stop = take_step(session, d, job, cursor)
             if stop != Stop.DONE or cursor[Cursor.TAKEN] < 1:

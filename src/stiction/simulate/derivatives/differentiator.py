@@ -27,7 +27,7 @@ from stiction.simulate.derivatives.differences import (
     pose,
 )
 from stiction.simulate.derivatives.linearization import Indices, Solved
-from stiction.simulate.derivatives.step_derivatives import Ends, StepDerivatives, Taken
+from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
 from stiction.simulate.derivatives.transition import INTEGRATION
 from stiction.simulate.report import FRICTIONLESS
 from stiction.simulate.time_stepping.config import Stop
@@ -94,9 +94,8 @@ class Differentiator:
         left_out = engine.answer.flag == FRICTIONLESS
         law = "frictionless" if left_out else engine.settings.contact.law
         check_law(law)
-        ends = Ends(data.qpos.copy(), law)
         transition = self._compiled.matrices(data, law)
-        found = StepDerivatives(self, self._compiled.state.copy(), report, ends, transition)
+        found = StepDerivatives(self, self._compiled.state.copy(), report, law, transition)
         self._last = weakref.ref(found)
         return found
 

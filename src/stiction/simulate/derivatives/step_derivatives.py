@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,13 +42,6 @@ class Taken:
         return out
 
 
-class Ends(NamedTuple):
-    """What a step ended with."""
-
-    qpos: Array  # (nq,)
-    law: str
-
-
 class StepDerivatives:
     """Derivatives of one step, in the conventions of `mjd_transitionFD`.
 
@@ -64,13 +57,13 @@ class StepDerivatives:
         source: Differentiator,
         physics: Array,
         report: Report,
-        ends: Ends,
+        law: str,
         transition: tuple[Array, Array] | None,
         smoothing: float = 0.0,
     ) -> None:
-        """transition: A and B, where they are known already."""
+        """law: that the step was solved by. transition: A and B, where they are known already."""
         self._source, self._physics, self.report = source, physics, report
-        self._ends, self._smoothing = ends, smoothing
+        self._law, self._smoothing = law, smoothing
         self.is_compiled = transition is not None
         """Whether A and B come from closed forms, not from differences of the step's problem."""
         if transition is not None:
@@ -87,7 +80,7 @@ class StepDerivatives:
 
     @cached_property
     def _problem(self) -> Solved:
-        return self._source.pose(self._physics, self._taken, self._ends.law)
+        return self._source.pose(self._physics, self._taken, self._law)
 
     @cached_property
     def _solved(self) -> StepLinearization:
@@ -110,11 +103,6 @@ class StepDerivatives:
         return tuple(contact.mode for contact in self.report.contacts)
 
     @property
-    def next_qpos(self) -> Array:
-        """(nq,) positions after the step."""
-        return self._ends.qpos
-
-    @property
     def A(self) -> Array:
         """(2 nv + na, 2 nv + na) next state by state."""
         return self._transition[0]
@@ -133,9 +121,7 @@ class StepDerivatives:
         smoothing: product of normal impulse and parting speed, both over the scales of the step,
         at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
         """
-        made = StepDerivatives(
-            self._source, self._physics, self.report, self._ends, None, smoothing
-        )
+        made = StepDerivatives(self._source, self._physics, self.report, self._law, None, smoothing)
         made.__dict__["_taken"] = self._taken
         made.__dict__["_problem"] = self._problem
         made.__dict__["_solved"] = StepLinearization(self._problem, smoothing)
