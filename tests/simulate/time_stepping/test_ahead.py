@@ -84,3 +84,28 @@ def test_spheres_meet_if_their_paths_do(offset):
     data.qvel[0], data.qvel[6] = 30.0, -30.0
     stiction.Simulator(model).step(data)
     assert (data.qvel[0] == 30.0) == (offset > 1.0)
+
+
+@pytest.mark.parametrize("adhesion", [0.2, 0.05])
+def test_what_clings_to_a_ceiling_does_so_among_many(adhesion):
+    """The weight is 0.0981 N; neighbours are 0.3 mm apart, and pull nothing."""
+    bodies = "".join(
+        f'<body pos="{0.0403 * i} {0.0403 * j} -.02"><freejoint/>'
+        f'<geom type="sphere" size=".02" mass=".01" adhesion="{adhesion}"/></body>'
+        for i in range(6)
+        for j in range(6)
+    )
+    model, data = load(
+        f'<mujoco><worldbody><geom type="plane" size="2 2 1" zaxis="0 0 -1"/>{bodies}</worldbody>'
+        "</mujoco>"
+    )
+    sim = stiction.Simulator(model)
+    sim.step(data)
+    assert data.ncon > 90
+    assert sim.statistics.most_contacts == 36
+    sim.step(data, 49)
+    fall = 0.0 if adhesion > 0.0981 else 0.02
+    heights = data.qpos.reshape(-1, 7)[:, 2]
+    assert np.ptp(heights) < 1e-12
+    assert (heights[0] < -0.02 - fall) == (fall > 0.0)
+    np.testing.assert_allclose(data.qpos.reshape(-1, 7)[:, :2], model.body_pos[1:, :2], atol=1e-12)

@@ -239,7 +239,7 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
             terrain, hulls, tolerance = ground
             replace_contacts(m, d, terrain, hulls, tolerance)
         step.counts[Count.LEFT_OUT] = 0
-        if sparing and not config.adhesion:
+        if sparing:
             step.counts[Count.LEFT_OUT] = leave_out(
                 m, d, step.reach, config.touch, step.live, step.depth
             )
