@@ -59,7 +59,7 @@ Matrix = spmatrix | sparray
 T = TypeVar("T")
 N = TypeVar("N", np.float64, np.int64)
 
-FORMAT = 2
+NEWEST = 2
 """Version of the .npz files that `save` writes of sparse problems, 1 of dense ones; `load` refuses
 later ones."""
 
@@ -669,7 +669,7 @@ class ContactProblem:
         path = Path(path)
         with path.open("wb") as file:  # given a name, NumPy would append .npz to some
             content = pack_sparse(self._arguments())
-            np.savez(file, format=FORMAT if self.is_sparse else 1, **content)
+            np.savez(file, format=NEWEST if self.is_sparse else 1, **content)
         return path
 
     @classmethod
@@ -677,8 +677,8 @@ class ContactProblem:
         """The problem that `save` wrote; validated again."""
         content: dict[str, Any] = read_npz(path, "contact problem")
         version = content.pop("format", None)
-        if version is None or not any(np.array_equal(version, v) for v in range(1, FORMAT + 1)):
-            reason = f"is no contact problem of format 1 to {FORMAT}, but of format {version}"
+        if version is None or not any(np.array_equal(version, v) for v in range(1, NEWEST + 1)):
+            reason = f"is no contact problem of format 1 to {NEWEST}, but of format {version}"
             raise InvalidInput(str(path), reason)
         try:
             return _from_arguments(unpack_sparse(content, str(path)))
