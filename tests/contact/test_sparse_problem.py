@@ -21,7 +21,7 @@ from stiction.contact import (
 )
 from stiction.contact.models.single_solver import by_solver
 from stiction.errors import InvalidInput
-from stiction.reproduce.heaps import Discs
+from stiction.reproduce.heaps import Discs, kapla
 
 MATRICES = ("mass", "normal", "tangent", "joint", "box")
 FORMATS = [
@@ -85,6 +85,7 @@ def test_every_sparse_format_gives_the_problem_that_dense_arrays_give(make):
         problem.contact_velocity(velocity), dense.contact_velocity(velocity), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    velocity += np.random.default_rng(1).normal(size=NV)
     for law in ("coulomb", "frictionless", "no-slip", "viscous", "convex"):
         graded = [certify(each, velocity, *impulses, law=law) for each in (problem, dense)]
         assert_same(*graded)
@@ -382,3 +383,102 @@ def test_derivatives_of_a_large_sparse_problem_are_refused_by_name():
 def test_a_sparse_problem_has_no_whitened_view_and_says_where_it_is():
     with pytest.raises(AttributeError, match=r"dense\(\)"):
         _ = heap(4, 3).whitened
+
+
+def contact_space(problem, dimension=2):
+    """(W, q, bound) of a problem with a diagonal mass, sparse."""
+    normal, tangent = problem.normal, problem.tangent
+    order = np.arange(problem.nc)
+    across = [problem.nc + 2 * order, problem.nc + 2 * order + 1]
+    each = np.column_stack([order, *across])[:, :dimension].ravel()
+    rows = sparse.csr_array(sparse.vstack([normal, tangent]))[each]
+    inverse = sparse.diags_array(1.0 / problem.mass.diagonal())
+    return rows @ inverse @ rows.T, rows @ problem.free_velocity
+
+
+def test_a_sparse_contact_space_matrix_has_the_certificate_of_the_dense_one():
+    problem = heap(5, 4)
+    W, q = contact_space(problem)
+    options = {"friction": problem.friction, "bound": problem.bound, "dimension": 2}
+    ours = ContactProblem.from_delassus(W, q, **options)
+    theirs = ContactProblem.from_delassus(W.toarray(), q, **options)
+    assert ours.is_sparse
+    assert isinstance(ours.delassus, sparse.csr_array)
+    impulses = random_impulses(ours)
+    velocity = theirs.velocity_from(*impulses)
+    np.testing.assert_allclose(ours.velocity_from(*impulses), velocity, rtol=1e-12)
+    velocity += np.random.default_rng(1).normal(size=len(velocity))
+    assert_same(certify(ours, velocity, *impulses), certify(theirs, velocity, *impulses))
+    for one, other in zip(ours.islands(), theirs.islands(), strict=True):
+        np.testing.assert_array_equal(one.contacts, other.contacts)
+    solution = Coulomb().solve(ours)
+    assert solution.certificate.passed
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.delassus.toarray(), ours.delassus.toarray())
+    assert again.dimension == 2
+
+
+@pytest.mark.parametrize("model", [Coulomb(), Coulomb(facets=8), Frictionless()], ids=repr)
+def test_a_large_sparse_contact_space_matrix_is_solved_as_it_is(model):
+    problem = heap(20, 20, steps=2)
+    W, q = contact_space(problem)
+    given = ContactProblem.from_delassus(
+        W, q, friction=problem.friction, bound=problem.bound, dimension=2
+    )
+    assert not given.is_small
+    solution = model.solve(given)
+    assert solution.certificate.passed, str(solution.certificate)
+    assert solution.rungs == ("interior point",)
+    # Of the bodies themselves the same impulses are an answer, too.
+    velocity = problem.velocity_from(solution.normal, solution.tangent)
+    graded = certify(
+        problem, velocity, solution.normal, solution.tangent, law=model.law, facets=model.facets
+    )
+    assert graded.worst <= 1e-7
+
+
+def test_a_tower_of_planks_is_solved_from_its_singular_contact_space_matrix():
+    problem = ContactProblem(**kapla(24))
+    W, q = contact_space(problem, 3)
+    given = ContactProblem.from_delassus(W, q, friction=problem.friction)
+    assert not given.is_small
+    assert Coulomb().solve(given).certificate.passed
+
+
+@pytest.mark.parametrize("model", [NoSlip(), Viscous(0.1), Baraff()], ids=repr)
+def test_models_that_need_more_than_a_large_contact_space_matrix_say_what_to_do(model):
+    problem = heap(20, 20)
+    W, q = contact_space(problem)
+    given = ContactProblem.from_delassus(W, q, friction=0.4, dimension=2)
+    with pytest.raises(InvalidInput, match=r"dense\(\)") as caught:
+        model.solve(given)
+    assert caught.value.name == "problem"
+
+
+def test_a_sparse_contact_space_matrix_is_checked_like_a_dense_one():
+    W = sparse.csr_array(np.diag([1.0, 1.0, 1.0, 2.0, 1.0, 1.0]))
+    q = np.zeros(6)
+    with pytest.raises(InvalidInput, match="shape"):
+        ContactProblem.from_delassus(W[:5], q, friction=0.5)
+    lopsided = W.toarray()
+    lopsided[0, 3] = 0.5
+    with pytest.raises(InvalidInput, match="symmetric") as caught:
+        ContactProblem.from_delassus(sparse.csr_array(lopsided), q, friction=0.5)
+    assert caught.value.name == "delassus"
+    indefinite = W.toarray()
+    indefinite[0, 1] = indefinite[1, 0] = 2.0
+    with pytest.raises(InvalidInput, match="not positive semidefinite"):
+        ContactProblem.from_delassus(sparse.csr_array(indefinite), q, friction=0.5)
+    with pytest.raises(InvalidInput, match="not negative"):
+        ContactProblem.from_delassus(-W, q, friction=0.5)
+
+
+def test_a_kapla_tower_of_568_contacts_stands_and_is_pushed():
+    problem = ContactProblem(**kapla(36))
+    assert problem.nc == 568
+    solution = Coulomb().solve(problem)
+    assert solution.certificate.passed, str(solution.certificate)
+    assert solution.normal[:8].sum() == pytest.approx(
+        -problem.dt * problem.force[2::6].sum() - (problem.mass @ problem.velocity)[2::6].sum(),
+        rel=1e-6,
+    )

@@ -174,9 +174,10 @@ class ContactModel:
             return
         what = f"{len(island.dofs)} degrees of freedom and {rows} rows that belong together"
         if form is None or problem.delassus is not None:
+            others = "" if problem.delassus is not None else ", NoSlip(), Viscous()"
             reason = (
                 f"has {what}: {self!r} needs dense arrays of them; solve `problem.dense()` if they "
-                "fit into memory, or take Coulomb(), Frictionless(), NoSlip() or Viscous()"
+                f"fit into memory, or take one of Coulomb(), Frictionless(){others}"
             )
             raise InvalidInput("problem", reason)
         reason = (

@@ -7,6 +7,10 @@ another, so each is a problem of its own, and its nodes stand together in the or
 matrix of the solvers is eliminated (`kernels/sparse.py`).
 
 The order is found anew when the couplings have changed; most steps of things at rest keep it.
+
+In contact space (`Size.STAR`, u = W f + q) contacts are the nodes: block i is contact i, its rows
+are those of W over the impulses z of all contacts, and it acts on its own node alone. It couples
+that one to the others it touches, and these not to each other.
 """
 
 from __future__ import annotations
@@ -53,6 +57,8 @@ class Size(IntEnum):
     """Of these blocks."""
     ORDERED = 5
     """1 if the order is that of the couplings `known`."""
+    STAR = 6
+    """1 of a problem in contact space."""
 
 
 @packed
@@ -96,7 +102,7 @@ def allocate(node: Indices, cap: int, pieces: int, couplings: int) -> Graph:
 def _cut(b: Blocks, count, g: Graph):
     """Pieces and the number of couplings of all blocks; whether there was room for them."""
     head, column, node, piece = b.head, b.column, g.node, g.piece
-    room, pairs = piece.shape[0], 0
+    room, pairs, star = piece.shape[0], 0, g.size[Size.STAR] == 1
     at = 0
     for i in range(count):
         g.pieces[i] = at
@@ -116,7 +122,7 @@ def _cut(b: Blocks, count, g: Graph):
             at += 1
             k = end
         n = at - g.pieces[i]
-        pairs += n * (n - 1) // 2
+        pairs += max(n - 1, 0) if star else n * (n - 1) // 2
     g.pieces[count] = at
     g.couplings[count] = pairs
     g.size[Size.PIECES] = at
@@ -128,9 +134,13 @@ def _cut(b: Blocks, count, g: Graph):
 def _compare(count, g: Graph, s: BlockMatrix):
     """Enters who touches whom into the matrix' graph; whether that is as it was last time."""
     s.adjacent[:, :] = 0
+    star = g.size[Size.STAR] == 1
     for i in range(count):
         for x in range(g.pieces[i], g.pieces[i + 1]):
             a = g.piece[x, Piece.NODE]
+            if star:
+                connect(s, i, a)
+                continue
             for y in range(g.pieces[i], x + 1):
                 connect(s, a, g.piece[y, Piece.NODE])  # with itself: it is touched
     same = g.size[Size.ORDERED] == 1
@@ -225,11 +235,18 @@ def connect_blocks(b: Blocks, count, g: Graph, s: BlockMatrix):
             return False
         g.size[Size.ORDERED] = 1
     _gather_members(count, g)
+    star = g.size[Size.STAR] == 1
     for i in range(count):
         at = g.couplings[i]
         for x in range(g.pieces[i], g.pieces[i + 1]):
+            p = s.position[g.piece[x, Piece.NODE]]
+            if star:
+                q = s.position[i]
+                if p != q:
+                    g.coupling[at] = s.at[find_block(s, max(p, q), min(p, q))]
+                    at += 1
+                continue
             for y in range(g.pieces[i], x):
-                p = s.position[g.piece[x, Piece.NODE]]
                 q = s.position[g.piece[y, Piece.NODE]]
                 g.coupling[at] = s.at[find_block(s, max(p, q), min(p, q))]
                 at += 1

@@ -56,13 +56,21 @@ class Matrices(NamedTuple):
         """(3 nc + nj + nb, nv) all rows, kind after kind."""
         return compress(stack_rows(self[1:], format="csr"))
 
+    def find_nodes(self) -> Nodes:
+        """The nodes of the mass, for contacts, joints and box rows as blocks."""
+        contact = np.arange(self.normal.shape[0])
+        others = self.joint.shape[0] + self.box.shape[0]
+        apart = len(contact) + np.arange(others)
+        block = np.concatenate([contact, np.repeat(contact, 2), apart]).astype(np.int64)
+        return find_nodes(self.mass, self.stacked, block)
+
 
 class SparseMass:
     """The matrices of a problem with mass, its nodes, and its mass factored."""
 
     def __init__(self, matrices: Matrices) -> None:
         self.matrices = matrices
-        self.nodes: Nodes = find_nodes(matrices.mass)
+        self.nodes: Nodes = matrices.find_nodes()
         self.mass: Skyline = skyline_of(matrices.mass, self.nodes)
         self.factor: Skyline = self.mass._replace(entries=self.mass.entries.copy())
         _check_definite(self)

@@ -1,7 +1,9 @@
 """The blocks of a problem with sparse arrays: no array of nv x nv, nor of rows x nv, on the way.
 
-What the mass couples is a node (`graph.py`): a connected component of its pattern, a free body or a
-tree of bodies. Its degrees of freedom may lie anywhere in the user's arrays; here they stand
+What the mass couples belongs to one node (`graph.py`): a connected component of its pattern. A
+body's mass may well be diagonal. So components that the same blocks touch are one node, too: then
+nodes are free bodies and trees of bodies, and their number and the factors are a fraction of what
+they would be. Degrees of freedom of a node may lie anywhere in the user's arrays; here they stand
 together, in the order that they have there, so that the mass is a narrow skyline whatever the
 order of the arrays. `Nodes` leads there and back.
 
@@ -46,14 +48,35 @@ class Skyline(NamedTuple):
     first: Indices  # (nv,)
 
 
-def find_nodes(mass: csr_array) -> Nodes:
-    """The connected components of the pattern of the mass (nv, nv)."""
-    count, node = connected_components(mass, directed=False)
+def find_nodes(mass: csr_array, rows: csr_array, block: Indices) -> Nodes:
+    """Nodes of the mass (nv, nv), for rows that belong to these blocks, as numbered."""
+    count, part = connected_components(mass, directed=False)
+    # Each component's blocks, by the sum of a number for each block that looks random. Two sets may
+    # have one sum: then two nodes are one, which costs a little and is not wrong.
+    owner = np.repeat(block, np.diff(rows.indptr))
+    pairs = np.unique(owner * np.int64(count) + part[rows.indices])
+    touched_by = np.zeros(count, np.uint64)
+    scattered = _scatter(np.arange(int(block.max(initial=-1)) + 1, dtype=np.uint64))
+    np.add.at(touched_by, pairs % count, scattered[pairs // count])
+    alike = np.arange(count)
+    touched = np.flatnonzero(touched_by)
+    _, first, group = np.unique(touched_by[touched], return_index=True, return_inverse=True)
+    alike[touched] = touched[first][group]  # named by its first component
+    node = np.unique(alike[part], return_inverse=True)[1]
+    count = int(node.max(initial=-1)) + 1
     order = np.argsort(node, kind="stable")
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     start = np.searchsorted(node[order], np.arange(count + 1))
     return Nodes(order.astype(np.int64), place, start.astype(np.int64))
+
+
+def _scatter(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers that look random, one for each (the finalizer of splitmix64)."""
+    mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 @kernel

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head, Kind, inverse_inertias
-from stiction.contact.problem.graph import connect_blocks
+from stiction.contact.problem.graph import Size, connect_blocks
 from stiction.contact.solvers.islands import free_islands
 from stiction.contact.solvers.workspace import (
     Room,
@@ -40,13 +40,14 @@ def connect_all(address, count):
     solve_skyline(factor, b.row, b.first, request.v_free)
     for j in range(b.push.shape[0]):
         request.v_free[j] += b.velocity[j]
-    inverse_inertias(b, count, factor, y.left, work.weight)
+    if g.size[Size.STAR] == 0:  # in contact space the caller knows them
+        inverse_inertias(b, count, factor, y.left, work.weight)
     return 1
 
 
-def pose(start: Indices, given: Blocks) -> SolverWorkspace:
+def pose(start: Indices, given: Blocks, star: bool = False) -> SolverWorkspace:
     """A workspace with these blocks, all that they need and no more; start (nodes + 1,): first
-    degree of freedom of each node."""
+    degree of freedom of each node; star: whether they are of a problem in contact space."""
     count, nodes = len(given.head), len(start) - 1
     widest = int(np.diff(start).max(initial=1))
     cap, fill = max(count, 1), PAIRS * nodes + 1
@@ -55,6 +56,7 @@ def pose(start: Indices, given: Blocks) -> SolverWorkspace:
         work = SolverWorkspace(start, len(given.mass), room)
         for to, array in zip(work.blocks, given, strict=True):
             to[: len(array)] = array
+        work.graph.size[Size.STAR] = star
         if connect_all(work.packed.ctypes.data, count):
             break
         room = room.needed((room.blocks, room.entries), work.graph)

@@ -38,7 +38,7 @@ import numpy as np
 
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
-from stiction.contact.problem.graph import Graph
+from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.newton import polygon_edge, project_polygon
 from stiction.contact.solvers.system import (
     assemble,
@@ -399,12 +399,13 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     for at in range(g.members[k], g.members[k + 1]):
         work.shape[g.member[at], 4] = 0.0
     best, before = least, np.inf
-    stuck = 0
+    stuck, star = 0, g.size[Size.STAR] == 1
     ready, whole = False, False
     used = 0.0
     for turn in range(limit):
         near = MAY_PRESS * load if turn > 0 else 0.0
         changed, slides = find_modes(b, g, k, law, facets, work, eps, near, PRESSES * load)
+        slides |= star  # in contact space no matrix is symmetric
         anew = changed or slides or whole or not ready or used != eps
         whole = slides
         memory = 0.0 if keep == 0 and (changed or turn == 0) else 1.0

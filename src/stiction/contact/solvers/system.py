@@ -7,6 +7,15 @@ on each other:
 
     H x = r,   H = (1 + shift) M + sum over blocks of A' D A
 
+In contact space (`graph.py`, `Size.STAR`) the velocity is that of the impulses themselves, z, with
+the diagonal of W for a mass m, and the momentum balance is m z = m f; rows W give the speeds, and
+an impulse acts on its own z alone:
+
+    H = (1 + shift) m + m D W
+
+It has the pattern of W, and is never symmetric. Its solutions are those of (W + D^-1), which no
+zero of D spoils.
+
 It is kept by blocks of bodies (`kernels/sparse.py`). H is symmetric where D is; sliding friction
 makes it unsymmetric. What is solved for is refined once by the residual from the rows
 themselves: D may be 1e9 times the mass, and H has lost those digits.
@@ -17,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
-from stiction.contact.problem.graph import Graph, Piece
+from stiction.contact.problem.graph import Graph, Piece, Size
 from stiction.contact.solvers.workspace import System
 from stiction.kernels import six, sparse
 from stiction.kernels.compile import lean
@@ -69,8 +78,16 @@ def speeds(b: Blocks, g: Graph, k, v, u):
 
 @lean
 def push(b: Blocks, g: Graph, k, f, out):
-    """out += A' f, of the blocks of island k."""
+    """out += A' f, of the blocks of island k; m f in contact space."""
     head, column, value = b.head, b.column, b.value
+    if g.size[Size.STAR] == 1:
+        each = out.shape[0] // g.parent.shape[0]
+        for at in range(g.members[k], g.members[k + 1]):
+            i = g.member[at]
+            for r in range(each):
+                j = each * i + r
+                out[j] += b.mass[b.row[j] + j] * f[i, r]
+        return
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
@@ -241,11 +258,35 @@ def _add_block(b: Blocks, g: Graph, s: BlockMatrix, y: System, i, symmetric):
 
 
 @lean
+def _add_star(b: Blocks, g: Graph, s: BlockMatrix, y: System, i):
+    """Adds m D W of contact i, in contact space, to the rows of its node."""
+    head, column, E = b.head, b.column, y.scratch
+    rows, width = head[i, Head.ROWS], head[i, Head.WIDTH]
+    c0, a0 = head[i, Head.COLUMN], head[i, Head.VALUE]
+    _respond(b, y, i, rows, width, a0)
+    at, base = g.couplings[i], s.start[i]
+    n = s.start[i + 1] - base
+    for p in range(g.pieces[i], g.pieces[i + 1]):
+        other = g.piece[p, Piece.NODE]
+        above = s.start[other]
+        m = s.start[other + 1] - above
+        to, target = s.corner[i], s.diagonal
+        if other != i:
+            to = g.coupling[at]
+            at += 1
+            target = s.lower if s.position[i] > s.position[other] else s.upper
+        for c in range(g.piece[p, Piece.BEGIN], g.piece[p, Piece.END]):
+            for r in range(n):
+                own = b.mass[b.row[base + r] + base + r]
+                target[to + m * r + column[c0 + c] - above] += own * E[r, c]
+
+
+@lean
 def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, symmetric):
     """Fills the matrix of island k; of a symmetric one the lower part only. (symmetric is a whole
     number: the constants true and false would be compiled apart.)"""
     low, high = g.positions[k], g.positions[k + 1]
-    scale = 1.0 + shift
+    scale, star = 1.0 + shift, g.size[Size.STAR] == 1
     for p in range(low, high):
         node = s.order[p]
         base, corner = s.start[node], s.corner[node]
@@ -273,7 +314,9 @@ def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, symmetric
         acts = False
         for r in range(b.head[i, Head.ROWS]):
             acts |= y.D[i, (ROWS + 1) * r] != 0.0
-        if acts:
+        if acts and star:
+            _add_star(b, g, s, y, i)
+        elif acts:
             _add_block(b, g, s, y, i, symmetric)
 
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.blocks import Blocks
-from stiction.contact.problem.graph import Graph
+from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.begin import begin, begin_near
 from stiction.contact.solvers.interior_point.rows import (
     advance,
@@ -262,7 +262,7 @@ def follow_path(address, k, load, number, best):
     size, tau, hold, limit, lift, shifts, full, stuck = BEGIN_NEAR if near else ATTEMPTS[number]
     weight = work.weight
     low, high = g.positions[k], g.positions[k + 1]
-    tied = classify(b, g, k, law, w, weight)
+    tied = classify(b, g, k, law, w, weight) or g.size[Size.STAR] == 1
     if near:
         copy_island(g, s, k, work.f, work.v, w.f, w.v)
         speeds(b, g, k, w.v, w.u)

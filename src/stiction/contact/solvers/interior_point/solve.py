@@ -3,9 +3,16 @@
 Degrees of freedom that the mass couples become a node (`problem/sparse_blocks.py`), in an order in
 which nodes stand together; rows keep the columns that are not zero. So a problem of many bodies is
 solved by its own sparsity, whatever order its arrays have, and whether they are dense or not. Not
-for problems without a mass, nor under Coulomb's law with box rows that have both a limit of their
-own and a contact, or more than three to a contact: no simulator has such, and blocks have no place
-for them.
+for box rows that have, under Coulomb's law, both a limit of their own and a contact, or more than
+three to a contact: no simulator has such, and blocks have no place for them.
+
+A problem u = W f + q with a sparse W has no bodies that could be read off it: which contacts W
+couples does not tell how its entries come about. Its contacts are the nodes (`solvers/system.py`),
+and what is factorized has the pattern of W by contacts, which is as wide as that of the bodies
+where these have few contacts each: granular matter in the plane costs two to three times what it
+does with its mass, faces with four points each a good deal more. W may be singular. Patches do
+not know such problems. Laws that ask where a contact touches are not solved so: q takes the place
+of bounds.
 """
 
 from __future__ import annotations
@@ -22,10 +29,15 @@ from stiction.contact.problem.blocks import Datum, Head, Kind
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.problem.sparse_arrays import Matrices
-from stiction.contact.problem.sparse_blocks import find_nodes, lay_out_blocks, skyline_of
+from stiction.contact.problem.sparse_blocks import (
+    Nodes,
+    Skyline,
+    lay_out_blocks,
+    skyline_of,
+)
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands import solve_blocks
+from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED
+from stiction.contact.solvers.islands import resume_attempts, solve_blocks
 from stiction.contact.solvers.patches import persist
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Rung, Setting, SolverWorkspace
@@ -54,7 +66,7 @@ class BlockAnswer(NamedTuple):
 def takes(problem: ContactProblem, law: Law = Law.COULOMB) -> bool:
     """Whether blocks have a place for all of the problem's rows."""
     if problem.delassus is not None:
-        return False
+        return problem.is_sparse and law in (Law.COULOMB, Law.FRICTIONLESS)
     tied = problem.box_contact >= 0
     if law != Law.COULOMB or not tied.any():
         return True
@@ -80,7 +92,8 @@ def solve_by_blocks(
 ) -> BlockAnswer:
     """The impulses of a problem that blocks have a place for; guess: impulses by kind that are
     tried first."""
-    work, layout = fill(problem, law)
+    star = problem.delassus is not None
+    work, layout = fill_contact_space(problem) if star else fill(problem, law)
     address, settings = work.packed.ctypes.data, work.request.setting
     settings[Setting.LAW], settings[Setting.FACETS] = law, facets
     settings[Setting.WARM], settings[Setting.DEADLINE] = guess is not None, ENDLESS
@@ -91,7 +104,12 @@ def solve_by_blocks(
     solve_blocks(address, layout.blocks)
     outcome = work.request.outcome
     for k in np.flatnonzero(outcome[:, Outcome.RESIDUAL] > SOLVED).tolist():
-        persist(work, k, 1, lambda residual: residual <= SOLVED)
+        if star:
+            for attempt in range(1, len(ATTEMPTS)):
+                if outcome[k, Outcome.RESIDUAL] > SOLVED:
+                    resume_attempts(address, k, attempt, attempt + 1)
+        else:
+            persist(work, k, 1, lambda residual: residual <= SOLVED)
     left = np.zeros(layout.blocks, np.bool_)
     for k in np.flatnonzero(~(outcome[:, Outcome.RESIDUAL] <= SOLVED)).tolist():
         left[work.graph.member[work.graph.members[k] : work.graph.members[k + 1]]] = True
@@ -166,7 +184,7 @@ def fill(problem: ContactProblem, law: Law = Law.COULOMB) -> tuple[SolverWorkspa
     else:
         across = a.tangent.reshape(2 * nc, problem.nv)
         matrices = Matrices(*map(csr_array, (a.mass, a.normal, across, a.joint, a.box)))
-        nodes = find_nodes(matrices.mass)
+        nodes = matrices.find_nodes()
         mass = skyline_of(matrices.mass, nodes)
     # Rows in the order of their blocks: a contact's tangents where it has any, or further rows.
     slides = np.diff(matrices.tangent.indptr).reshape(nc, 2).sum(axis=1) > 0
@@ -198,3 +216,29 @@ def fill(problem: ContactProblem, law: Law = Law.COULOMB) -> tuple[SolverWorkspa
         at = layout.row == r
         b.data[boxes[at], datum] = a.box_friction[at]
     return pose(nodes.start, b), layout
+
+
+def fill_contact_space(problem: ContactProblem) -> tuple[SolverWorkspace, Layout]:
+    """The same of a problem u = W f + q with a sparse W: nodes of three impulses each, whose mass
+    is the diagonal of W. In the plane the third moves nothing."""
+    a, nc, W = problem.arrays, problem.nc, problem.delassus
+    place = np.arange(problem.nv)
+    place = 3 * (place // problem.dimension) + place % problem.dimension
+    free, diagonal = np.zeros(3 * nc), np.zeros(3 * nc)
+    free[place], diagonal[place] = a.velocity, W.diagonal()
+    entries = W.tocoo()
+    row, column = place[entries.coords[0]], place[entries.coords[1]]
+    moved = (diagonal.reshape(nc, 3).max(axis=1, initial=0.0) > 0.0)[row // 3]
+    rows = csr_array((entries.data[moved], (row[moved], column[moved])), shape=(3 * nc, 3 * nc))
+    whole = np.arange(3 * nc)
+    nodes = Nodes(whole, whole, np.arange(0, 3 * nc + 1, 3))
+    mass = Skyline(np.where(diagonal > 0.0, diagonal, 1.0), np.zeros(3 * nc, np.int64), whole)
+    rest = np.zeros(3 * nc)
+    b = lay_out_blocks(rows, np.full(nc, 3, np.int64), mass, nodes, rest, rest)
+    b.head[:, Head.KIND] = Kind.CONTACT
+    b.data[:, Datum.BOUND], b.data[:, Datum.SLIDE] = a.bound - free[::3], a.friction
+    b.data[:, Datum.SURFACE], b.data[:, Datum.SURFACE_2] = free[1::3], free[2::3]
+    work = pose(nodes.start, b, star=True)
+    work.newton.weight[:nc, :3] = diagonal.reshape(nc, 3)
+    none = np.zeros(0, np.int64)
+    return work, Layout(nc, 0, np.arange(nc), none, none.astype(np.float64))
