@@ -55,7 +55,7 @@ from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
 from stiction.simulate.event_driven.calm.steps import CalmSteps
 from stiction.simulate.event_driven.distances import Snapshot
-from stiction.simulate.event_driven.events import PART, check_event
+from stiction.simulate.event_driven.events import PART, Marks, check_event
 from stiction.simulate.event_driven.impact import (
     Hypothesis,
     impact_problem,
@@ -281,19 +281,22 @@ class EventEngine:
         self, phase: Phase, held: Held | None, left: float
     ) -> tuple[Held | None, Moved, EventCheck]:
         """Forces of the phase, and the state at its next event, or after `left` at most."""
-        motion = self._motion
+        motion, found = self._motion, None
         smooth = self.stepper.integrator == "rk4"
         if smooth:
             held = held or motion.hold(phase, self._guess)
             self._guess = held.forces
             phase, first = motion.choose_slips(phase, held, left)
+            found = motion.first_event(phase, held, first, left)
             path = motion.runge_kutta(phase, first)
         else:
             held, path = None, motion.symplectic_euler(phase)
-        end = motion.accurate_end(held, path, left)
-        decide = partial(check_event, motion, phase, stops=smooth)
-        radius = motion.model.geom_rbound
-        moved, check = first_event(phase, path, end, decide, self.dt, radius)
+        if found is None:
+            end = motion.accurate_end(held, path, left)
+            marks = motion.marks._replace(stops=smooth)
+            decide = partial(_check_event, phase, marks)
+            found = first_event(phase, path, end, decide, self.dt, motion.model.geom_rbound)
+        moved, check = found
         if not check.acceptable:
             raise Impasse
         return held, moved, check
@@ -462,6 +465,10 @@ class EventEngine:
         self._last = None
         if last is not None:
             last.keep()
+
+
+def _check_event(phase: Phase, marks: Marks, trial: Moved) -> EventCheck:
+    return EventCheck(*check_event(phase, trial, marks))
 
 
 def _slipping(seen: Snapshot, qvel: Array, stays: Indices, slack: Array) -> Indices:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from stiction.contact.models.description import Kind
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.held_rows import held_spins
-from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck
+from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Moved, Phase
-from stiction.simulate.event_driven.trajectories import Motion
+from stiction.tolerances import RESIDUAL
+
+Array = NDArray[np.float64]
 
 PART = 0.5
 """Share of the tolerance at which overlap is taken back, and of the gap at which impacts are looked
@@ -22,73 +27,112 @@ MIDDLE = 0.5 * (PART - 1.0)
 """Where in the range of speeds that count as rest, from -1 to PART, a stop is looked for."""
 
 
-def check_event(motion: Motion, phase: Phase, trial: Moved, stops: bool) -> EventCheck:
-    """Whether a gap has closed by this state of the phase or, if `stops`, a slip has ended."""
-    check = _closed(motion, trial)
-    if stops and trial.elapsed > 0.0:
-        stop = _stopped(motion, phase, trial)
-        check = EventCheck(
-            max(check.overdue, stop.overdue),
-            min(check.ahead, stop.ahead),
-            check.acceptable and stop.acceptable,
-            check.culprit,
-        )
-    return check
+class Marks(NamedTuple):
+    """What tells events."""
+
+    dt: float
+    tolerance: float
+    rest: float
+    """Speed that counts as none [m/s]."""
+    slides: bool
+    """Whether contacts slide and spin against dry friction."""
+    stops: bool
+    """Whether the end of a slip is an event."""
 
 
-def _closed(motion: Motion, trial: Moved) -> EventCheck:
+@kernel
+def check_event(phase: Phase, trial: Moved, marks: Marks) -> EventCheck:
+    """Whether a gap has closed by this state of the phase, or a slip has ended."""
+    check = _closed(trial, marks)
+    if not (marks.stops and trial.elapsed > 0.0):
+        return check
+    stop = _stopped(phase, trial, marks)
+    return EventCheck(
+        max(check.overdue, stop.overdue),
+        min(check.ahead, stop.ahead),
+        check.acceptable and stop.acceptable,
+        check.culprit,
+    )
+
+
+@kernel
+def _closed(trial: Moved, marks: Marks) -> EventCheck:
     """Whether a gap has closed: it is within the tolerance, and closing. Looked for
     where it is a part of the tolerance, and found on either side of zero."""
-    seen, speed, tolerance = trial.seen, trial.speed, motion.tolerance
-    if not seen.nc:
-        return NOTHING
-    closing = np.isfinite(trial.bound) & (speed < -motion.slack(seen, trial.state.qvel))
-    gap = seen.gap
-    shut = np.flatnonzero(closing & (gap <= tolerance))
-    deep = np.flatnonzero(np.isfinite(trial.bound) & (gap < -tolerance))
-    if len(shut):
-        late = np.maximum(PART * tolerance - gap[shut], 1e-300) / -speed[shut]
-        worst = int(np.argmax(late))
-        early = trial.elapsed <= EARLY * motion.dt
-        fine = not len(deep) and (early or bool((gap[shut] >= -PART * tolerance).all()))
-        return EventCheck(float(late[worst]), np.inf, fine, int(shut[worst]))
-    if len(deep):
-        return EventCheck(np.inf, np.inf, False, int(deep[0]))
-    ahead = (gap[closing] - PART * tolerance) / -speed[closing]
-    return NOTHING._replace(ahead=float(ahead.min(initial=np.inf)))
+    seen, qvel, tolerance = trial.seen, trial.state.qvel, marks.tolerance
+    early = trial.elapsed <= EARLY * marks.dt
+    overdue, ahead, culprit, deep, fine = 0.0, np.inf, -1, -1, True
+    for i in range(seen.gap.shape[0]):
+        if trial.bound[i] == -np.inf:
+            continue
+        gap, speed, size = seen.gap[i], trial.speed[i], 0.0
+        if gap < -tolerance and deep < 0:
+            deep = i
+        for k in range(qvel.shape[0]):
+            size += abs(seen.normal[i, k] * qvel[k])
+        if not speed < -(marks.rest + RESIDUAL * size):
+            continue
+        if gap <= tolerance:
+            fine = fine and (early or gap >= -PART * tolerance)
+            late = max(PART * tolerance - gap, 1e-300) / -speed
+            if late > overdue:
+                overdue, culprit = late, i
+        else:
+            ahead = min(ahead, (gap - PART * tolerance) / -speed)
+    if culprit >= 0:
+        return EventCheck(overdue, np.inf, fine and deep < 0, culprit)
+    if deep >= 0:
+        return EventCheck(np.inf, np.inf, False, deep)
+    return EventCheck(0.0, ahead, True, -1)
 
 
-def _stopped(motion: Motion, phase: Phase, trial: Moved) -> EventCheck:
+@kernel
+def _stopped(phase: Phase, trial: Moved, marks: Marks) -> EventCheck:
     """Whether what slid has come to rest, or slides backwards. Located between speeds that are
     none, in either direction."""
-    was, now = [], []
-    if motion.law.kind is Kind.DRY and phase.sliding.any():
-        there = np.flatnonzero(phase.sliding & (trial.place >= 0))
-        direction = phase.direction[there]
-        before = phase.seen.tangent[phase.held[there]] @ phase.state.qvel
-        after = trial.seen.tangent[trial.place[there]] @ trial.state.qvel
-        was.append((before * direction).sum(axis=1))
-        now.append((after * direction).sum(axis=1))
-    if len(phase.turning):
-        was.append(phase.turning * (phase.seen.dry @ phase.state.qvel))
-        now.append(phase.turning * (trial.seen.dry @ trial.state.qvel))
-    if motion.law.kind is Kind.DRY and phase.spinning.any():
-        rows, first, _ = held_spins(
-            trial.place, phase.held, phase.seen.spin_contact, trial.seen.spin_contact
-        )
-        sign = phase.spinning[first]
-        was.append(sign * (phase.seen.spin[first] @ phase.state.qvel))
-        now.append(sign * (trial.seen.spin[rows] @ trial.state.qvel))
-    if not now:
-        return NOTHING
-    start, end = np.concatenate(was), np.concatenate(now)
-    slows = (start > motion.rest_speed) & (end < start)
-    if not slows.any():
-        return NOTHING
-    start, end = start[slows], end[slows]
-    since = (MIDDLE * motion.rest_speed - end) * trial.elapsed / (start - end)
-    stopped = end <= PART * motion.rest_speed
-    if not stopped.any():
-        return NOTHING._replace(ahead=float(-since.max()))
-    late = max(float(since[stopped].max()), 1e-300)
-    return EventCheck(late, np.inf, bool((end >= -motion.rest_speed).all()), -1)
+    before, after = _slips(phase, trial, marks.slides)
+    late, soon, within, stopped = 0.0, -np.inf, True, False
+    for i in range(before.shape[0]):
+        start, end = before[i], after[i]
+        if not (start > marks.rest and end < start):
+            continue
+        since = (MIDDLE * marks.rest - end) * trial.elapsed / (start - end)
+        soon = max(soon, since)
+        within = within and end >= -marks.rest
+        if end <= PART * marks.rest:
+            stopped = True
+            late = max(late, since)
+    if stopped:
+        return EventCheck(max(late, 1e-300), np.inf, within, -1)
+    return EventCheck(0.0, -soon, True, -1)
+
+
+@kernel
+def _slips(phase: Phase, trial: Moved, slides: bool) -> tuple[Array, Array]:
+    """(before (n,), after (n,)): speeds, at the start of the phase and at the state, of what slid,
+    turned or spun at that start, in the direction that it had."""
+    nh, nf, ns = phase.held.shape[0], phase.turning.shape[0], phase.spinning.shape[0]
+    before, after = np.zeros(nh + nf + ns), np.zeros(nh + nf + ns)
+    was, now, v, u = phase.seen, trial.seen, phase.state.qvel, trial.state.qvel
+    n = 0
+    for i in range(nh if slides else 0):
+        j = trial.place[i]
+        if not phase.sliding[i] or j < 0:
+            continue
+        for t in range(2):
+            along = phase.direction[i, t]
+            before[n] += along * (was.tangent[phase.held[i], t] * v).sum()
+            after[n] += along * (now.tangent[j, t] * u).sum()
+        n += 1
+    for i in range(nf):
+        before[n] = phase.turning[i] * (was.dry[i] * v).sum()
+        after[n] = phase.turning[i] * (now.dry[i] * u).sum()
+        n += 1
+    if slides and ns > 0:
+        rows, first, _ = held_spins(trial.place, phase.held, was.spin_contact, now.spin_contact)
+        for k in range(rows.shape[0]):
+            sign = phase.spinning[first[k]]
+            before[n] = sign * (was.spin[first[k]] * v).sum()
+            after[n] = sign * (now.spin[rows[k]] * u).sum()
+            n += 1
+    return before[:n].copy(), after[:n].copy()

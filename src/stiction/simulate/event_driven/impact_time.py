@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.margins import AHEAD, REST_MARGIN
+from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.distances import Snapshot
 
 Array = NDArray[np.float64]
@@ -84,12 +85,12 @@ def first_event(
 ) -> tuple[T, EventCheck]:
     """The first state with an event on the way to `end`, or that; `start` has none.
 
-    radius (ngeom,): of geoms, as in the margins.
+    radius (ngeom,): of geoms, as in the margins. `search.py` has the same in compiled code.
     """
     duration = end.elapsed
     here: Trial = start
     while True:
-        safe = _safe_time(here, end, dt, radius)
+        safe = safe_time(here.seen, here.bound, end.seen.reach, dt, radius)
         then = here.elapsed + max(safe, FINEST * dt)
         there = end if then >= duration * (1.0 - 1e-9) else path(then)
         check = check_event(there)
@@ -100,27 +101,43 @@ def first_event(
         here = there
 
 
-def _safe_time(here: Trial, end: Trial, dt: float, radius: Array) -> float:
-    """Time [s] from `here` in which no gap closes."""
-    slow = (here.seen.reach - REST_MARGIN * radius) / (AHEAD * dt)
-    fast = (end.seen.reach - REST_MARGIN * radius) / (AHEAD * dt)
-    hidden = here.seen.reach < fast * dt
-    safe = np.inf
-    if hidden.any():
-        safe = float((here.seen.reach[hidden] / fast[hidden]).min())
-    loose = np.flatnonzero(np.isfinite(here.bound))
-    if len(loose):
-        gap, bound = np.maximum(here.seen.gap[loose], 0.0), here.bound[loose]
-        real = here.seen.number[loose] >= 0
-        pair = np.where(real[:, None], here.seen.pair[loose], 0)
-        change = np.abs(fast - slow)
-        # Of a limit the speed is its own, along a row that hardly turns.
-        extra = np.where(real, change[pair].sum(axis=1) if len(change) else 0.0, np.abs(bound))
-        closing = np.maximum(bound, SPREAD * bound) + extra
-        near = closing > 0.0
-        if near.any():
-            safe = min(safe, float((gap[near] / closing[near]).min()))
+@kernel
+def safe_time(seen: Snapshot, bound: Array, later: Array, dt: float, radius: Array) -> float:
+    """Time [s] from a state in which no gap closes; bound (nc,): its closing speeds; later
+    (ngeom,): margins at the end of the trajectory."""
+    safe, reach = np.inf, seen.reach
+    for g in range(reach.shape[0]):
+        fast = (later[g] - REST_MARGIN * radius[g]) / (AHEAD * dt)
+        if reach[g] < fast * dt:
+            safe = min(safe, reach[g] / fast)
+    for i in range(bound.shape[0]):
+        if not np.isfinite(bound[i]):
+            continue
+        extra = abs(bound[i])  # of a limit the speed is its own, along a row that hardly turns
+        if seen.number[i] >= 0:
+            extra = 0.0
+            for side in range(2):
+                g = seen.pair[i, side]
+                extra += abs(later[g] - reach[g]) / (AHEAD * dt)
+        closing = max(bound[i], SPREAD * bound[i]) + extra
+        if closing > 0.0:
+            safe = min(safe, max(seen.gap[i], 0.0) / closing)
     return safe
+
+
+@kernel
+def next_guess(
+    guess: float, low: float, high: float, wide: float, tries: int
+) -> tuple[float, float, int]:
+    """(guess, wide, tries): where to look next for an event between low and high: at a guess, or
+    half way where that lies outside or two tries have not halved the bracket, which was `wide`."""
+    if tries == 2:
+        if high - low > 0.5 * wide:
+            guess = np.nan
+        wide, tries = high - low, 0
+    if not low < guess < high:
+        guess = 0.5 * (low + high)
+    return guess, wide, tries + 1
 
 
 def _locate(
@@ -137,15 +154,9 @@ def _locate(
         low, high = before.elapsed, after.elapsed
         if check.acceptable or high - low <= 1e-14 * high:
             break
-        if tries == 2 and high - low > 0.5 * wide:
-            guess = np.nan
-        if tries == 2:
-            wide, tries = high - low, 0
-        if not low < guess < high:
-            guess = 0.5 * (low + high)
+        guess, wide, tries = next_guess(guess, low, high, wide, tries)
         trial = path(guess)
         found = check_event(trial)
-        tries += 1
         if found.overdue > 0.0:
             after, check = trial, found
             guess = trial.elapsed - found.overdue

@@ -207,7 +207,8 @@ def follow_stages(
     session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
     dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array,
 ) -> Any:  # fmt: skip
-    """`follow` without a guard."""
+    """The state after the time h into qpos, qvel and act; stages are evaluated in the data at d.
+    static, dynamic: coefficients of friction in the place of the contacts' own, (1,), or (0,)."""
     m, nv, na = slot(session, Slot.MODEL), start.qvel.shape[0], start.act.shape[0]
     turn, rate = np.zeros(nv), start.qvel.copy()
     change, act_change = start.acceleration.copy(), start.act_dot.copy()
@@ -248,19 +249,3 @@ def follow_stages(
         i = limits.clamped[k]
         act[i] = min(max(act[i], limits.low[k]), limits.high[k])
     return np.int64(Outcome.DONE)
-
-
-@kernel
-def follow(
-    session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
-    dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array,
-) -> Any:  # fmt: skip
-    """The state after the time h into qpos, qvel and act; stages are evaluated in the data at d.
-    static, dynamic: coefficients of friction in the place of the contacts' own, (1,), or (0,)."""
-    if caught(slot(session, Slot.FRAME), d) != 0:
-        return np.int64(Outcome.ERROR)
-    done = follow_stages(
-        session, d, probe, course, start, limits, static, dynamic, h, qpos, qvel, act
-    )  # fmt: skip
-    leave(slot(session, Slot.FRAME))
-    return done

@@ -21,17 +21,24 @@ from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.problem import ContactProblem
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match
+from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
 from stiction.simulate.event_driven.impact import tangents_for
+from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
+from stiction.simulate.event_driven.search import (
+    PIECE_HALVINGS,
+    Trajectory,
+    integration_error,
+    search,
+)
 from stiction.simulate.event_driven.slip_directions import choose_directions
 from stiction.simulate.event_driven.stages import (
     FASTEST,
     Course,
     Limits,
     Start,
-    follow,
     gather,
     survey_rates,
 )
@@ -59,9 +66,6 @@ REST_SHARE = 1e-3
 
 STOPPING_SLIP = 0.1
 """Share of its speed at the start of a phase below which a slip is about to stop."""
-
-PIECE_HALVINGS = 6
-"""How often a piece is halved for accuracy before it is taken as it is."""
 
 
 class Motion:
@@ -96,7 +100,9 @@ class Motion:
         self.static, self.dynamic = coefficients(self.law.static), coefficients(self.law.dynamic)
         plain = max(len(self.static), len(self.dynamic)) < 2
         self.compiled = self.law.kind is Kind.DRY and plain
-        """Whether Runge-Kutta's stages are taken in compiled code."""
+        """Whether Runge-Kutta's trajectories are followed in compiled code."""
+        slides = self.law.kind is Kind.DRY
+        self.marks = Marks(dt, tolerance, self.rest_speed, slides, True)
 
     def start(self, data: mujoco.MjData) -> None:
         """Works in data from now on; takes over what it holds beside the state."""
@@ -231,35 +237,43 @@ class Motion:
 
     # Trajectories
 
+    def first_event(
+        self, phase: Phase, held: Held, first: Forces, left: float
+    ) -> tuple[Moved, EventCheck] | None:
+        """The first event within `left` of the phase's Runge-Kutta trajectory, or its end, in
+        compiled code; None where that finds no forces. first: forces at the start."""
+        if not self.compiled:
+            return None
+        way = Trajectory(
+            self._course(phase), _start(phase, first), self.limits, self.static, self.dynamic,
+            held.forces.normal > 0.0, self.model.geom_rbound,
+        )  # fmt: skip
+        end, told = State(*(np.empty_like(part) for part in phase.state)), np.zeros(5)
+        done = self.survey.call(
+            self.data, search, self.survey.session, self.data._address, self.probe._address,
+            phase, way, left, self.marks, end, told,
+        )  # fmt: skip
+        if done == Outcome.DIVERGED:
+            raise validation.diverged(self.model, self.data, end.qvel)
+        if done != Outcome.DONE:
+            return None
+        elapsed, overdue, ahead, acceptable, culprit = told.tolist()
+        check = EventCheck(overdue, ahead, bool(acceptable), int(culprit))
+        return self._arrive(phase, phase.held, elapsed, end), check
+
     def runge_kutta(self, phase: Phase, first: Forces) -> Path:
-        """Runge-Kutta of order four; first: forces at the start, from which each stage's are
-        looked for."""
-        course, state = self._course(phase), phase.state
-        start = Start(
-            *state, phase.seen.act_dot, first.acceleration, first.normal, first.tangent, first.box
-        )
+        """Runge-Kutta of order four by any law; first: forces at the start, from which each stage's
+        are looked for."""
+        course, start = self._course(phase), _start(phase, first)
 
         def path(h: float) -> Moved:
-            end = self._follow(course, start, h) if self.compiled else None
-            if end is None:
-                end = self._follow_by_stages(course, start, first, h)
+            end = self._follow_by_stages(course, start, first, h)
             return self._arrive(phase, phase.held, h, end)
 
         return path
 
-    def _follow(self, course: Course, start: Start, h: float) -> State | None:
-        """The state after h, in compiled code; None where that finds no forces."""
-        end = State(np.empty_like(start.qpos), np.empty_like(start.qvel), np.empty_like(start.act))
-        done = self.survey.call(
-            self.data, follow, self.survey.session, self.data._address, self.probe._address,
-            course, start, self.limits, self.static, self.dynamic, h, *end,
-        )  # fmt: skip
-        if done == Outcome.DIVERGED:
-            raise validation.diverged(self.model, self.data, end.qvel)
-        return end if done == Outcome.DONE else None
-
     def _follow_by_stages(self, course: Course, start: Start, first: Forces, h: float) -> State:
-        """The same by any law."""
+        """The state after h."""
         guess, begin = first, State(*start[:3])
 
         def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
@@ -313,14 +327,7 @@ class Motion:
         press = np.zeros(0, np.bool_) if held is None else held.forces.normal > 0.0
         for left in range(PIECE_HALVINGS, -1, -1):
             end = path(h)
-            there = end.place[end.place >= 0]
-            gap, drift = end.seen.gap[there], end.speed[there] * h
-            off = -min(float(gap.min(initial=0.0)), float(drift.min(initial=0.0)))
-            if press.any():
-                firm = end.place[press & (end.place >= 0)]
-                shift = np.abs(end.seen.gap[firm]) + np.abs(end.speed[firm]) * h
-                off = max(off, 0.1 * float(shift.max(initial=0.0)))
-            if off <= self.tolerance or left == 0:
+            if integration_error(press, end) <= self.tolerance or left == 0:
                 break
             h *= 0.5
         return end
@@ -375,6 +382,14 @@ class Motion:
         _, clamped, low, high = self.limits
         act[clamped] = np.clip(act[clamped], low, high)
         return act
+
+
+def _start(phase: Phase, first: Forces) -> Start:
+    """Where the phase's trajectory starts, with those forces."""
+    return Start(
+        *phase.state, phase.seen.act_dot, first.acceleration, first.normal, first.tangent,
+        first.box,
+    )  # fmt: skip
 
 
 def _identity(seen: Snapshot, contacts: Indices) -> tuple[Indices, Array, Array]:

@@ -1,0 +1,182 @@
+"""The first event on a Runge-Kutta trajectory, looked for in one compiled call.
+
+The same search as `impact_time.first_event` makes along any trajectory, where contacts are held by
+Coulomb's law: a state of the trajectory costs a quarter of what it does from Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import layout
+from stiction.bridge.guard import caught, leave
+from stiction.bridge.layout import offset
+from stiction.kernels.compile import kernel
+from stiction.simulate.event_driven.distances import closing_bound, match, read
+from stiction.simulate.event_driven.events import Marks, check_event
+from stiction.simulate.event_driven.impact_time import (
+    FINEST,
+    LOCATE,
+    EventCheck,
+    next_guess,
+    safe_time,
+)
+from stiction.simulate.event_driven.phases import Moved, Phase, State
+from stiction.simulate.event_driven.stages import FASTEST, Course, Limits, Start, follow_stages
+from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, slot
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+PIECE_HALVINGS = 6
+"""How often a piece is halved for accuracy before it is taken as it is."""
+
+# Kernels, typed by Numba and not here.
+pointer: Any = layout.pointer
+numbers: Any = layout.numbers
+
+_QPOS, _QVEL, _ACT = (offset("mjData", name) for name in ("qpos", "qvel", "act"))
+
+
+class Trajectory(NamedTuple):
+    """What leads from the start of a phase on."""
+
+    course: Course
+    start: Start
+    limits: Limits
+    static: Array
+    dynamic: Array
+    press: Mask  # (nh,) held contacts that press at its start
+    radius: Array  # (ngeom,)
+
+
+@kernel
+def integration_error(press: Mask, moved: Moved) -> float:
+    """How far [m] held contacts have sunk in by a state, and those that press have moved, by
+    integration; a contact that is let go moves as well."""
+    off = 0.0
+    for i in range(moved.place.shape[0]):
+        j = moved.place[i]
+        if j >= 0:
+            gap, drift = moved.seen.gap[j], moved.speed[j] * moved.elapsed
+            off = max(off, -min(gap, drift))
+            if i < press.shape[0] and press[i]:
+                off = max(off, 0.1 * (abs(gap) + abs(drift)))
+    return off
+
+
+@kernel
+def _follow(
+    session: int, d: int, probe: int, phase: Phase, way: Trajectory, h: float
+) -> tuple[Any, Moved]:
+    """(outcome, state after h); of the state nothing but its velocity counts if that diverged."""
+    start, m = way.start, slot(session, Slot.MODEL)
+    nq, nv, na = start.qpos.shape[0], start.qvel.shape[0], start.act.shape[0]
+    state = State(np.zeros(nq), np.zeros(nv), np.zeros(na))
+    qpos, qvel, act = state.qpos, state.qvel, state.act
+    nowhere = Moved(h, state, phase.seen, phase.speed, phase.bound, phase.held)
+    done = follow_stages(
+        session, d, probe, way.course, start, way.limits, way.static, way.dynamic, h, qpos, qvel,
+        act,
+    )  # fmt: skip
+    if done != Outcome.DONE:
+        return done, nowhere
+    for k in range(nv):
+        if not abs(qvel[k]) <= FASTEST:
+            return np.int64(Outcome.DIVERGED), nowhere
+    numbers(pointer(d + _QPOS), nq)[:] = qpos
+    numbers(pointer(d + _QVEL), nv)[:] = qvel
+    numbers(pointer(d + _ACT), na)[:] = act
+    done = evaluate(session, d, True)
+    if done != Outcome.DONE:
+        return done, nowhere
+    seen = read(m, d, nv)
+    speed = np.zeros(seen.gap.shape[0])
+    for i in range(speed.shape[0]):
+        speed[i] = (seen.normal[i] * qvel).sum()
+    kept = way.course
+    place = match(kept.pair, kept.point, kept.axis, seen.pair, seen.point, seen.axis)
+    bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
+    for j in place:
+        if j >= 0:
+            bound[j] = -np.inf
+    return done, Moved(h, state, seen, speed, bound, place)
+
+
+@kernel
+def _search(
+    session: int, d: int, probe: int, phase: Phase, way: Trajectory, left: float, marks: Marks
+) -> tuple[Any, Moved, EventCheck]:
+    """(outcome, the first state with an event within `left`, or the last one, what it is)."""
+    nothing, h = EventCheck(0.0, np.inf, True, -1), left
+    done, end = _follow(session, d, probe, phase, way, h)
+    for _ in range(PIECE_HALVINGS):
+        if done != Outcome.DONE or integration_error(way.press, end) <= marks.tolerance:
+            break
+        h *= 0.5
+        done, end = _follow(session, d, probe, phase, way, h)
+    if done != Outcome.DONE:
+        return done, end, nothing
+    before, seen, bound = 0.0, phase.seen, phase.bound
+    while True:
+        safe = safe_time(seen, bound, end.seen.reach, marks.dt, way.radius)
+        then, after = before + max(safe, FINEST * marks.dt), end
+        if then < h * (1.0 - 1e-9):
+            done, after = _follow(session, d, probe, phase, way, then)
+            if done != Outcome.DONE:
+                return done, after, nothing
+        check = check_event(phase, after, marks)
+        if check.overdue > 0.0:
+            break
+        if after.elapsed == h:
+            return done, after, check
+        before, seen, bound = after.elapsed, after.seen, after.bound
+    guess = after.elapsed - check.overdue
+    wide, tries = after.elapsed - before, 0
+    for _ in range(LOCATE):
+        high = after.elapsed
+        if check.acceptable or high - before <= 1e-14 * high:
+            break
+        guess, wide, tries = next_guess(guess, before, high, wide, tries)
+        done, trial = _follow(session, d, probe, phase, way, guess)
+        if done != Outcome.DONE:
+            return done, trial, nothing
+        found = check_event(phase, trial, marks)
+        if found.overdue > 0.0:
+            after, check = trial, found
+            guess = trial.elapsed - found.overdue
+        else:
+            before = trial.elapsed
+            guess = trial.elapsed + found.ahead
+    return done, after, check
+
+
+@kernel
+def _note(
+    session: int, d: int, probe: int, phase: Phase, way: Trajectory, left: float, marks: Marks,
+    state: State, told: Array,
+) -> Any:  # fmt: skip
+    """`search` without a guard."""
+    done, moved, check = _search(session, d, probe, phase, way, left, marks)
+    state.qpos[:], state.qvel[:], state.act[:] = moved.state.qpos, moved.state.qvel, moved.state.act
+    told[0], told[1], told[2] = moved.elapsed, check.overdue, check.ahead
+    told[3], told[4] = check.acceptable, check.culprit
+    return done
+
+
+@kernel
+def search(
+    session: int, d: int, probe: int, phase: Phase, way: Trajectory, left: float, marks: Marks,
+    state: State, told: Array,
+) -> Any:  # fmt: skip
+    """The first event within the time `left` of a phase's trajectory, or the end of it: the state
+    there, and told (5,), its time and `EventCheck`. States are evaluated in the data at d."""
+    if caught(slot(session, Slot.FRAME), d) != 0:
+        return np.int64(Outcome.ERROR)
+    done = _note(session, d, probe, phase, way, left, marks, state, told)
+    leave(slot(session, Slot.FRAME))
+    return done
