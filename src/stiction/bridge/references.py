@@ -243,14 +243,15 @@ def _check_sensors(model: mujoco.MjModel, refuse: Refuse) -> None:
 
 
 def _check_actuators(model: mujoco.MjModel, refuse: Refuse) -> None:
-    """Those with dynamics have activations, those on sites act there; wrapping begins, ends and goes on at sites."""
+    """Those with dynamics have activations, those between sites have both; wrapping begins, ends
+    and goes on at sites."""
     still = int(mujoco.mjtDyn.mjDYN_NONE)
     wrong = (model.actuator_dyntype != still) & (model.actuator_actnum < 1)
     why = "its dynamics have an activation"
     _first("actuator_actnum", model.actuator_actnum, wrong, refuse, why)
     kind, second = model.actuator_trntype, model.actuator_trnid[:, 1]
-    beside, crank = int(mujoco.mjtTrn.mjTRN_SITE), int(mujoco.mjtTrn.mjTRN_SLIDERCRANK)
-    wrong = (kind == beside) & ((second < -1) | (second >= model.nsite))
+    place, crank = int(mujoco.mjtTrn.mjTRN_SITE), int(mujoco.mjtTrn.mjTRN_SLIDERCRANK)
+    wrong = (kind == place) & ((second < -1) | (second >= model.nsite))
     wrong |= (kind == crank) & ((second < 0) | (second >= model.nsite))
     why = f"its second site is one of {model.nsite}"
     _first("actuator_trnid", second, wrong, refuse, why)
