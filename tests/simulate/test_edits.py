@@ -66,6 +66,7 @@ def test_thousands_of_random_edits_are_taken_or_refused_by_name(seed):
         ("name_geomadr", 1, -9),
         ("tuple_adr", 0, 2**31 - 1),
         ("actuator_trnid", 7, 2**31 - 1),
+        ("actuator_outadr", 1, 2**31 - 1),
     ],
 )
 def test_a_number_that_refers_to_nothing_is_refused_by_its_field(field, at, value):

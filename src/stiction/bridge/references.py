@@ -73,6 +73,7 @@ RANGES = (
 FILLED = (
     ("tendon_adr", "tendon_num", "nwrap"),
     ("actuator_ctrladr", "actuator_ctrlnum", "nu"),
+    ("actuator_outadr", "actuator_outnum", "nout"),
     ("sensor_adr", "sensor_dim", "nsensordata"),
     ("ten_J_rowadr", "ten_J_rownnz", "nJten"),
     ("D_rowadr", "D_rownnz", "nD"),

@@ -83,6 +83,10 @@ BURST_EVENTS = 5
 FIRST_PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
 
+CIRCLES = 0.01
+"""Time, in steps, between two stops in a row, below which a slip that ends turns faster than it is
+followed: each stop of the part along its direction leaves less across it, and so on for ever."""
+
 BRIEF = 1e-3
 """Length of a piece, in steps, that is taken though a fast impact may lie within it."""
 
@@ -252,13 +256,14 @@ class EventEngine:
         """The phase at the end of the step, and its forces if they are known."""
         motion = self._motion
         recent: deque[float] = deque(maxlen=BURST_EVENTS)
-        piece = FIRST_PIECE * self.dt
+        piece, stopped, circles = FIRST_PIECE * self.dt, False, False
         while self._now < self.dt * (1.0 - 1e-12):
             left = self.dt - self._now
             if held is not None and motion.rests(phase, held):
                 break
             try:
-                if len(recent) == BURST_EVENTS and self._now - recent[0] < BURST * self.dt:
+                burst = len(recent) == BURST_EVENTS and self._now - recent[0] < BURST * self.dt
+                if burst or circles:
                     raise Impasse
                 held, moved, check = self._advance(phase, held, left)
             except Impasse:
@@ -269,6 +274,9 @@ class EventEngine:
                 held, piece = None, 2.0 * piece
             began = self._now
             self._now += moved.elapsed
+            stops = check.overdue > 0.0 and check.culprit < 0
+            circles = stops and stopped and moved.elapsed < CIRCLES * self.dt
+            stopped = stops
             if check.overdue > 0.0:
                 self._count_event(moved.seen, check.culprit)
                 if check.culprit < 0 or not self._fast(moved)[check.culprit]:

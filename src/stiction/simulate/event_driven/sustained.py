@@ -261,9 +261,6 @@ def drive_loads(
 ) -> tuple[Array, Array, Array, Array, Array, bool, int]:
     """(acceleration, normal, tangent, joint and box forces, whether they were found, steps) by
     Baraff's algorithm from a guess of normal, tangent and box forces, or from empty ones."""
-    start = (np.empty(0), np.empty((0, 2)), np.empty(0))
-    if not loads.sliding.any() and not (loads.turning != 0.0).any():
-        start = guess  # dynamic friction is not free to start so
     if arrays.normal.shape[0] + arrays.joint.shape[0] + arrays.box.shape[0] == 0:
         nv = arrays.mass.shape[0]
         upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
@@ -274,7 +271,7 @@ def drive_loads(
             found = bool(np.isfinite(free).all())
         return free, np.empty(0), np.empty((0, 2)), np.empty(0), np.empty(0), found, 0
     acceleration, normal, tangent, joint, box, code, steps = drive(
-        arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, start
+        arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, guess
     )
     found = code == Code.SOLVED and bool(np.isfinite(acceleration).all())
     return acceleration, normal, tangent, joint, box, found, steps

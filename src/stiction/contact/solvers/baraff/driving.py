@@ -313,13 +313,13 @@ def sequence(n, attempt):
 @kernel
 def warm_sets(p: Cones, s: Sets, theta, phi):
     """Sets and forces of an earlier answer: what presses is clamped, what is inside its disc
-    sticks, what is at its edge slips."""
+    sticks, what is at its edge slips. Dynamic friction stays what it is."""
     for i in range(theta.shape[0]):
         presses = theta[i] > BROKEN
         s.theta[i] = theta[i] if presses else 0.0
         s.normal[i] = CLAMPED if presses else SEPARATING
     for u in range(p.mu.shape[0]):
-        if p.parent[u] >= 0 and s.normal[p.parent[u]] != CLAMPED:
+        if s.unit[u] == FIXED or (p.parent[u] >= 0 and s.normal[p.parent[u]] != CLAMPED):
             continue
         s.phi[u] = phi[u]
         size = np.hypot(phi[u, 0], phi[u, 1])
