@@ -97,3 +97,18 @@ def test_a_rigid_loop_does_not_drift():
     assert fastest > 1.0
     assert max(errors) <= (0.002 * fastest) ** 2
     assert max(errors[1500:]) <= 2.0 * max(errors[:1000])
+
+
+@pytest.mark.parametrize("gravity", ["0 0 -9.81", "2 -1 3"])
+def test_what_a_soft_connection_bears_comes_to_rest_by_the_first_way(gravity):
+    """Next to no motion is left then, and the load is what its momentum is measured by."""
+    model, data = load(f"""
+<mujoco><option gravity="{gravity}"/><worldbody>
+  <body name="post"><geom type="box" size=".05 .05 .05"/></body>
+  <body name="load" pos="1.5 2 -1"><freejoint/><geom type="box" size=".05 .05 .05" mass="1"/></body>
+</worldbody><equality><connect body1="post" body2="load" anchor="1.5 2 -1"/></equality></mujoco>""")
+    sim = stiction.Simulator(model)
+    sim.step(data, 800)
+    assert sim.statistics.worst <= 1e-8
+    assert len(sim.statistics.rungs) == 1
+    assert not data.qvel.any()

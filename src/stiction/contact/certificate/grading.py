@@ -177,6 +177,16 @@ def set_scales(b: Blocks, v_free, grading: GradingWorkspace):
 
 
 @lean
+def raise_scales(b: Blocks, v_free, grading: GradingWorkspace):
+    """Raises them to another free motion's. With soft rows that is the one that these leave, next
+    to nothing where they bear a load; what the load alone would do counts, as it does where a
+    contact bears it."""
+    for j in range(v_free.shape[0]):
+        speed = abs(b.velocity[j]) + abs(v_free[j] - b.velocity[j])
+        grading.own[j] = max(grading.own[j], speed)
+
+
+@lean
 def grade_blocks(
     b: Blocks, count, law, facets, tolerance, weight, v, u, f, grading: GradingWorkspace
 ):  # fmt: skip

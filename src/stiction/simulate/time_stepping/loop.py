@@ -28,7 +28,7 @@ from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer, words
 from stiction.bridge.margins import AHEAD, free_motion, travel_past_limits
-from stiction.contact.certificate.grading import set_scales
+from stiction.contact.certificate.grading import raise_scales, set_scales
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
@@ -133,10 +133,11 @@ def _pose(m, d, config: Config, ground, address, extra, found):
             m, config.bounce, config.law, config.facets, config.attempts, config.budget,
             config.tolerance, address,
         )  # fmt: skip
+    set_scales(b, request.v_free, grading)
     if has_soft_rows(b, count):
         free_all(address)
+        raise_scales(b, request.v_free, grading)
     guess_impulses(step, count, request.guess, request.built)
-    set_scales(b, request.v_free, grading)
     step.ticks[Stage.ROWS] += ticks() - now
     return Stop.DONE if config.law >= 0 else Stop.UNSOLVED
 
