@@ -296,6 +296,27 @@ def _divide_by_six(A, o, n, pivot, w, B, b):
 
 
 @lean
+def divide_vector(A, o, n, pivot, w, r):
+    """r (n,), from entry w on, := A^-1 r of the factored block A."""
+    for k in range(n):
+        other = pivot[w + k]
+        if other != k:
+            kept = r[w + k]
+            r[w + k] = r[w + other]
+            r[w + other] = kept
+    for i in range(1, n):
+        total = r[w + i]
+        for k in range(i):
+            total -= A[o + n * i + k] * r[w + k]
+        r[w + i] = total
+    for i in range(n - 1, -1, -1):
+        total = r[w + i]
+        for k in range(i + 1, n):
+            total -= A[o + n * i + k] * r[w + k]
+        r[w + i] = total * A[o + n * i + i]
+
+
+@lean
 def divide_block(A, o, n, pivot, w, B, b, m):
     """B (n, m) := A^-1 B of the factored block A."""
     if m == BODY:
@@ -379,7 +400,7 @@ def solve(s: BlockMatrix, low, high, r):
         node = order[k]
         o, first = s.corner[node], start[node]
         n = start[node + 1] - first
-        divide_block(D, o, n, pivot, first, r, first, 1)
+        divide_vector(D, o, n, pivot, first, r)
         for x in range(s.column[k], s.column[k + 1]):
             other = order[s.row[x]]
             to, m, at = start[other], start[other + 1] - start[other], s.at[x]

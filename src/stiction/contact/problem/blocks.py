@@ -136,32 +136,80 @@ def add_impulses(b: Blocks, begin, end, f, out):
 
 
 @lean
+def _add_inertia(b: Blocks, i, r, begin, end, low, factor, work, weight):
+    """weight[i, r] += the part of a M^-1 a' of row r of block i that the columns from `begin` to
+    `end` have, which no others are coupled with; low: first degree of freedom that they reach."""
+    column, value, row, first = b.column, b.value, b.row, b.first
+    c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE] + r * b.head[i, Head.WIDTH]
+    high = column[c0 + end - 1]
+    for j in range(low, high + 1):
+        work[0, j] = 0.0
+    for k in range(begin, end):
+        work[0, column[c0 + k]] = value[a0 + k]
+    total = weight[i, r]
+    for k in range(high, low - 1, -1):
+        y = work[0, k]
+        if y != 0.0:
+            at = row[k]
+            share = y * factor[at + k]
+            total += y * share
+            for j in range(first[k], k):
+                work[0, j] -= share * factor[at + j]
+    weight[i, r] = total
+
+
+@lean
+def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
+    """The same of rows 0 to 2, side by side."""
+    column, value, row, first = b.column, b.value, b.row, b.first
+    c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
+    high = column[c0 + end - 1]
+    for j in range(low, high + 1):
+        work[0, j] = work[1, j] = work[2, j] = 0.0
+    for k in range(begin, end):
+        j = column[c0 + k]
+        work[0, j] = value[a0 + k]
+        work[1, j] = value[a0 + width + k]
+        work[2, j] = value[a0 + 2 * width + k]
+    total0, total1, total2 = weight[i, 0], weight[i, 1], weight[i, 2]
+    for k in range(high, low - 1, -1):
+        y0, y1, y2 = work[0, k], work[1, k], work[2, k]
+        at = row[k]
+        share0, share1, share2 = y0 * factor[at + k], y1 * factor[at + k], y2 * factor[at + k]
+        total0 += y0 * share0
+        total1 += y1 * share1
+        total2 += y2 * share2
+        for j in range(first[k], k):
+            entry = factor[at + j]
+            work[0, j] -= share0 * entry
+            work[1, j] -= share1 * entry
+            work[2, j] -= share2 * entry
+    weight[i, 0], weight[i, 1], weight[i, 2] = total0, total1, total2
+
+
+@lean
 def inverse_inertias(b: Blocks, count, factor, work, weight):
-    """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass; work (nv,)."""
-    head, column, value, row, first = b.head, b.column, b.value, b.row, b.first
+    """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass, tree by tree; work
+    (3, nv) or more."""
+    head, column, first = b.head, b.column, b.first
     for i in range(count):
-        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-        low, high = 0, -1
-        if width > 0:
-            low, high = first[column[c0]], column[c0 + width - 1]
-            for k in range(1, width):
-                low = min(low, first[column[c0 + k]])
-        for r in range(head[i, Head.ROWS]):
-            a0 = head[i, Head.VALUE] + r * width
-            for j in range(low, high + 1):
-                work[j] = 0.0
-            for k in range(width):
-                work[column[c0 + k]] = value[a0 + k]
-            total = 0.0
-            for k in range(high, low - 1, -1):
-                y = work[k]
-                if y != 0.0:
-                    at = row[k]
-                    share = y * factor[at + k]
-                    total += y * share
-                    for j in range(first[k], k):
-                        work[j] -= share * factor[at + j]
-            weight[i, r] = total
+        c0, rows = head[i, Head.COLUMN], head[i, Head.ROWS]
+        for r in range(rows):
+            weight[i, r] = 0.0
+        end = head[i, Head.WIDTH]
+        while end > 0:  # the last columns that are coupled with each other, and so on
+            begin = end - 1
+            low = first[column[c0 + begin]]
+            while begin > 0 and column[c0 + begin - 1] >= low:
+                begin -= 1
+                low = min(low, first[column[c0 + begin]])
+            single = 0
+            if rows >= 3:
+                _add_three_inertias(b, i, begin, end, low, factor, work, weight)
+                single = 3
+            for r in range(single, rows):
+                _add_inertia(b, i, r, begin, end, low, factor, work, weight)
+            end = begin
 
 
 @lean

@@ -41,7 +41,7 @@ def connect_all(address, count):
     for j in range(b.push.shape[0]):
         request.v_free[j] += b.velocity[j]
     if g.size[Size.STAR] == 0:  # in contact space the caller knows them
-        inverse_inertias(b, count, factor, y.left, work.weight)
+        inverse_inertias(b, count, factor, y.scratch, work.weight)
     return 1
 
 

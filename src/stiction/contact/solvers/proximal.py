@@ -76,6 +76,15 @@ MAY_PRESS = 1e-6
 PRESSES = 1e-9
 """Impulse over the load, by energy, beyond which it does; below it is rounding, divided by eps."""
 
+AT_LIMIT = 1e-9
+"""Share of its limit that friction may lack, and yet be taken to slide as it did, when an island is
+begun with the impulses of the last step: what has slid to where it stands still, or all but, has
+no speed to tell by."""
+
+TURNED = 0.3
+"""Change of a slip's direction, or of how stiff it is across, over itself, beyond which the matrix
+is another one; below, its factor is kept as long as the residual falls tenfold."""
+
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
 
@@ -143,16 +152,19 @@ def _interval_mode(y, radius):
 
 
 @lean
-def find_modes(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge):
-    """Modes of all units of island k from f - u / w; (whether any changed, whether any slides).
+def find_modes(
+    b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge, share
+):  # fmt: skip
+    """Modes of all units of island k from f - u / w; (whether any changed, whether any slides,
+    whether one that slid already has `TURNED`).
 
     A contact that has separated, and stands still to `near`, neither presses nor parts but by
     rounding: it presses if the impulse that it would have had by now exceeds `edge`. Both by
-    energy; near = 0 where that is not known yet.
+    energy; near = 0 where that is not known yet. share: of its limit with which friction slides.
     """
     head, data = b.head, b.data
     f, u, weight, shape, mode = work.f, work.u, work.weight, work.shape, work.mode
-    changed, slides = False, False
+    changed, slides, turned = False, False, False
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         kind, rows = head[i, Head.KIND], head[i, Head.ROWS]
@@ -163,7 +175,8 @@ def find_modes(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, 
         if kind != Kind.CONTACT:
             new = STICK
             if kind == Kind.BOX:
-                new = _interval_mode(f[i, 0] - u[i, 0] / weight[i, 0], data[i, Datum.LIMIT])
+                limit = share * data[i, Datum.LIMIT]
+                new = _interval_mode(f[i, 0] - u[i, 0] / weight[i, 0], limit)
             changed |= new != mode[i, 0]
             mode[i, 0] = new
             continue
@@ -181,9 +194,13 @@ def find_modes(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, 
             if presses and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
                 y0 = f[i, 1] - u[i, 1] / weight[i, 1]
                 y1 = f[i, 2] - u[i, 2] / weight[i, 1]
-                radius = data[i, Datum.SLIDE] * theta
+                radius = share * data[i, Datum.SLIDE] * theta
+                d0, d1, stiff = shape[i, 0], shape[i, 1], shape[i, 3]
                 new = _disc_mode(facets, y0, y1, radius, weight[i, 1], eps, shape, i)
-                slides |= new == SLIDE
+                if new == SLIDE:
+                    slides = True
+                    turned |= abs(shape[i, 3] - stiff) > TURNED * stiff
+                    turned |= abs(shape[i, 0] - d0) + abs(shape[i, 1] - d1) > TURNED
         elif data[i, Datum.BOUND] >= 0.0 and (
             law == Law.VISCOUS or (law == Law.NO_SLIP and data[i, Datum.SLIDE] > 0.0)
         ):
@@ -194,11 +211,12 @@ def find_modes(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, 
             new = SEPARATE
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             if law == Law.COULOMB and presses and rough > 0.0 and weight[i, r] > 0.0:
-                new = _interval_mode(f[i, r] - u[i, r] / weight[i, r], rough * theta)
+                limit = share * rough * theta
+                new = _interval_mode(f[i, r] - u[i, r] / weight[i, r], limit)
                 slides |= new != STICK
             changed |= new != mode[i, r - 1]
             mode[i, r - 1] = new
-    return changed, slides
+    return changed, slides, turned
 
 
 @lean
@@ -400,13 +418,17 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         work.shape[g.member[at], 4] = 0.0
     best, before = least, np.inf
     stuck, star = 0, g.size[Size.STAR] == 1
-    ready, whole = False, False
+    ready, whole, slow = False, False, True
     used = 0.0
     for turn in range(limit):
         near = MAY_PRESS * load if turn > 0 else 0.0
-        changed, slides = find_modes(b, g, k, law, facets, work, eps, near, PRESSES * load)
+        share = 1.0 if turn > 0 else 1.0 - AT_LIMIT
+        changed, slides, turned = find_modes(
+            b, g, k, law, facets, work, eps, near, PRESSES * load, share
+        )  # fmt: skip
         slides |= star  # in contact space no matrix is symmetric
-        anew = changed or slides or whole or not ready or used != eps
+        anew = changed or not ready or used != eps or whole != slides
+        anew = anew or (slides and (slow or turned))
         whole = slides
         memory = 0.0 if keep == 0 and (changed or turn == 0) else 1.0
         linearize(b, g, k, law, work, y.D, memory, eps)
@@ -427,7 +449,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         if residual < BALANCED or residual < best:
             unbalanced(b, g, s, k, v, f, y.left, y.rhs)
             residual = max(residual, imbalance(b, g, s, k, y.rhs) / load)
-        if turn > 0 and not changed and residual > 0.1 * before and eps > LEAST_EPS:
+        slow = residual > 0.1 * before
+        if turn > 0 and not changed and (anew or not slides) and slow and eps > LEAST_EPS:
             eps = max(LEAST_EPS, 1e-2 * eps)
             stuck -= 1
         before = residual

@@ -115,7 +115,7 @@ def _pose(m, d, config: Config, ground, address, extra, found):
     """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
     ground, extra, found: see `meet`."""
     b, g, s, request = unpack_problem(address)
-    _, newton = unpack_newton(address)
+    system, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     begun = ticks()
     if not meet(m, d, config, ground, request, step, extra, found, config.law >= 0):
@@ -123,7 +123,7 @@ def _pose(m, d, config: Config, ground, address, extra, found):
     now = ticks()
     step.ticks[Stage.COLLISION] += now - begun
     stop = prepare(
-        m, d, config, b, g, s, request, step, grading.work[0], newton.weight
+        m, d, config, b, g, s, request, step, system.scratch, newton.weight
     )  # fmt: skip
     if stop != Stop.DONE:
         return stop
