@@ -48,6 +48,7 @@ bench: $(VENV)/bench.stamp
 	$(RUN) benchmarks/contact_solvers.py
 	$(RUN) benchmarks/contact_normals.py
 	$(RUN) benchmarks/siconos_friction.py
+	$(RUN) benchmarks/large_problems.py
 	$(RUN) benchmarks/baraff_timing.py
 
 soak: $(VENV)/dev.stamp

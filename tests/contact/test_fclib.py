@@ -9,6 +9,7 @@ from scipy.sparse import coo_array, csc_array, csr_array
 
 from stiction.contact import ContactProblem, Coulomb, fclib
 from stiction.errors import InvalidInput, StictionError
+from stiction.reproduce.heaps import Discs
 
 STORAGES = ("triplets", "columns", "rows")
 
@@ -354,3 +355,20 @@ def test_without_h5py_the_error_names_the_extra(monkeypatch, local_file):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(StictionError, match=r"stiction\[fclib\]"):
         fclib.read(local_file)
+
+
+def test_problems_are_written_from_sparse_arrays_and_read_into_them_where_asked(tmp_path):
+    problem = Discs(5, 4).problem()
+    path = fclib.write(tmp_path / "discs.hdf5", problem)
+    dense, again = fclib.read(path), fclib.read(path, sparse=True)
+    assert not dense.is_sparse
+    assert again.is_sparse
+    for name in ("mass", "normal", "tangent"):
+        expected = getattr(problem, name).toarray()
+        np.testing.assert_allclose(getattr(again, name).toarray(), expected, rtol=1e-15)
+        np.testing.assert_allclose(getattr(dense, name).reshape(expected.shape), expected)
+    W = csr_array(np.diag([1.0, 2.0, 3.0]))
+    local = ContactProblem.from_delassus(W, [-1.0, 0.5, 0.0], friction=0.3)
+    path = fclib.write(tmp_path / "local.hdf5", local)
+    assert not fclib.read(path).is_sparse
+    np.testing.assert_array_equal(fclib.read(path, sparse=True).delassus.toarray(), W.toarray())

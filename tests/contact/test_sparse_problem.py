@@ -473,12 +473,36 @@ def test_a_sparse_contact_space_matrix_is_checked_like_a_dense_one():
         ContactProblem.from_delassus(-W, q, friction=0.5)
 
 
-def test_a_kapla_tower_of_568_contacts_stands_and_is_pushed():
+def test_a_kapla_tower_of_568_contacts_is_solved_and_its_feet_bear_it():
     problem = ContactProblem(**kapla(36))
     assert problem.nc == 568
     solution = Coulomb().solve(problem)
     assert solution.certificate.passed, str(solution.certificate)
-    assert solution.normal[:8].sum() == pytest.approx(
-        -problem.dt * problem.force[2::6].sum() - (problem.mass @ problem.velocity)[2::6].sum(),
-        rel=1e-6,
-    )
+    gained = problem.mass @ (solution.velocity - problem.velocity) - problem.dt * problem.force
+    assert solution.normal[:8].sum() == pytest.approx(gained[2::6].sum(), rel=1e-6)
+
+
+def test_seven_thousand_contacts_of_discs_are_solved_in_few_factorizations():
+    discs = Discs(50, 48)
+    for _ in range(2):
+        solution = discs.step(Coulomb())
+        assert solution.problem.nc > 7000
+        assert solution.certificate.passed, str(solution.certificate)
+        assert solution.pivots <= 60
+
+
+def test_degrees_of_freedom_that_the_same_contacts_touch_are_one_node():
+    problem = heap(5, 4)
+    sizes = np.diff(problem.sparse.nodes.start)
+    assert (sizes == 3).all()
+    assert len(sizes) == 20
+
+
+def test_what_nothing_touches_is_no_part_of_a_common_node():
+    given = arguments()
+    given["mass"] = np.eye(NV)
+    for name in ("normal", "tangent", "joint", "box"):
+        given[name][..., 2:] = 0.0
+    problem = ContactProblem(**sparsified(given))
+    assert np.diff(problem.sparse.nodes.start).max() == 2
+    assert len(problem.sparse.nodes.start) == 1 + 1 + 4

@@ -100,9 +100,13 @@ class Discs:
     def step(self, model: ContactModel) -> ContactSolution:
         """Takes a step under the contact model; its solution."""
         solution = model.solve(self.problem())
-        self.velocity = solution.velocity
-        self.place = self.place + self.dt * solution.velocity.reshape(-1, 3)[:, :2]
+        self.advance(solution.velocity)
         return solution
+
+    def advance(self, velocity: Array) -> None:
+        """Goes on at the velocity (3 discs,) for a step."""
+        self.velocity = velocity
+        self.place = self.place + self.dt * velocity.reshape(-1, 3)[:, :2]
 
 
 def _rows(sides: list[tuple[Integers, Array, Array]], nc: int, nv: int) -> Any:
@@ -125,10 +129,10 @@ def _planar(sides: list[tuple[Integers, Array, Array]], nc: int, nv: int) -> Any
     return csr_array(coo_array((rows.data, (2 * rows.row, rows.col)), shape=(2 * nc, nv)))
 
 
-def kapla(layers: int, planks: int = 2, seed: int = 0, push: float = 0.2) -> dict[str, Any]:
+def kapla(layers: int, planks: int = 2, seed: int = 0, stir: float = 0.05) -> dict[str, Any]:
     """The arguments of a `ContactProblem`, its matrices sparse: a tower of `layers` layers, each of
     `planks` parallel planks across those below, four contacts where two cross. The top layer is
-    pushed sideways by `push` times its weight; bodies stir a little, by the seed."""
+    pushed sideways by half its weight; planks move by some `stir` [m/s, rad/s], by the seed."""
     length, width, thickness = PLANK
     weight = DENSITY * PLANK.prod()
     offset = np.linspace(-0.5, 0.5, planks) * (length - width)
@@ -162,11 +166,11 @@ def kapla(layers: int, planks: int = 2, seed: int = 0, push: float = 0.2) -> dic
     a, b, at = np.array(upper), np.array(lower), np.array(point)
     force = np.zeros((count, 6))
     force[:, 2] = -GRAVITY * weight
-    force[-planks:, 0] = push * GRAVITY * weight
+    force[-planks:, 0] = 0.5 * GRAVITY * weight
     rng = np.random.default_rng(seed)
     return {
         "mass": csr_array(diags_array(inertia.ravel())),
-        "velocity": 1e-3 * rng.normal(size=6 * count),
+        "velocity": stir * rng.normal(size=6 * count),
         "force": force.ravel(),
         "dt": 2e-3,
         "normal": _point_rows(a, b, at, centre, np.eye(3)[2:]),
