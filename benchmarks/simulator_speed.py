@@ -6,6 +6,7 @@ processor time:
     python benchmarks/simulator_speed.py            the table of the scenes
     python benchmarks/simulator_speed.py --growth   islands 1 to 64 and stacks 1 to 40
     python benchmarks/simulator_speed.py --menagerie DIR   robots of a copy of mujoco_menagerie
+    ... --moving            the same with controls that swing by 2 %, new in every call of one step
 
 A = elliptic cone, impratio 100, solref "2dt 1", solimp ".99 .9999 1e-4"; C = A and noslip 20,
 what a MuJoCo user sets who wants nothing to slip. `floor` is `mj_fwdPosition` alone.
@@ -208,6 +209,28 @@ def table(chosen):
         )
 
 
+def moving(chosen):
+    print("us per call of one step with new controls, medians\n", flush=True)
+    for name, model, data in chosen:
+        if model.nu == 0:
+            continue
+        simulator, own, other = stiction.Simulator(model), copy.copy(data), copy.copy(data)
+        base, times = data.ctrl.copy(), []
+        swing = 0.02 * np.maximum(np.abs(base), 0.5) * np.cos(np.arange(model.nu))
+        for k in range(ROUNDS):
+            phase = 2.0 * np.pi * model.opt.timestep * np.arange(k * STEPS, (k + 1) * STEPS)
+            controls = base + np.sin(phase)[:, None] * swing
+            begun = thread_time()
+            for own.ctrl[:] in controls:
+                simulator.step(own)
+            between = thread_time()
+            for other.ctrl[:] in controls:
+                mujoco.mj_step(model, other)
+            times.append((thread_time() - between, between - begun))
+        default, ours = np.median(times[2:], axis=0) / STEPS * 1e6
+        print(f"{name:<20} default {default:8.1f} ours {ours:8.1f} {default / ours:6.2f}", flush=True)
+
+
 def growth():
     for title, option, sizes in (
         ("separate boxes", "islands", (1, 2, 4, 8, 16, 32, 64)),
@@ -257,6 +280,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--menagerie", metavar="DIR", help="its robots instead of the scenes")
+    parser.add_argument("--moving", action="store_true", help="controls that swing")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     if hasattr(signal, "SIGPIPE"):  # into `head`: ends quietly when the reader has had enough
@@ -264,4 +288,5 @@ if __name__ == "__main__":
     if arguments.growth:
         growth()
     else:
-        table(robots(arguments.menagerie) if arguments.menagerie else cases())
+        chosen = robots(arguments.menagerie) if arguments.menagerie else cases()
+        (moving if arguments.moving else table)(chosen)
