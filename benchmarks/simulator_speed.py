@@ -228,7 +228,8 @@ def moving(chosen):
                 mujoco.mj_step(model, other)
             times.append((thread_time() - between, between - begun))
         default, ours = np.median(times[2:], axis=0) / STEPS * 1e6
-        print(f"{name:<20} default {default:8.1f} ours {ours:8.1f} {default / ours:6.2f}", flush=True)
+        ratio = default / ours
+        print(f"{name:<20} default {default:8.1f} ours {ours:8.1f} {ratio:6.2f}", flush=True)
 
 
 def growth():
