@@ -19,7 +19,7 @@ def solved_heap(path):
     problem, _ = read_clutter(path)
     work, layout = fill(problem)
     setting = work.request.setting
-    setting[Setting.ATTEMPTS], setting[Setting.DEADLINE] = 10, ENDLESS
+    setting[Setting.DEADLINE] = ENDLESS
     solve_blocks(work.packed.ctypes.data, layout.blocks)
     sizes = np.diff(work.graph.members[: int(work.graph.size[0]) + 1])
     k = int(sizes.argmax())

@@ -4,11 +4,13 @@ that fails the interior point.
     proximal         `proximal` from the given impulses: their modes alone first, so that redundant
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
-    interior point   `interior_point`, near the given impulses, then from nothing and near the best
-                     iterate in turn, and Newton's method from there: of small islands from the
-                     modes alone, as above, if that does
+    interior point   `interior_point`, near the given impulses, from nothing, and near what that
+                     has found, and Newton's method from there: of small islands from the modes
+                     alone, as above, if that does
+    turns            Coulomb's law, where that is not enough: the interior point's path, followed
+                     through its folds; large heaps are mended first (`patches.py`)
 
-An island that nothing runs into has no impulses. Every way is bounded in iterations, the attempts
+An island that nothing runs into has no impulses. Every way is bounded in iterations, those
 of the interior point in time as well; the best iterate is kept, and the residual in
 `Request.outcome` says how good it is.
 """
@@ -19,9 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turn
 from stiction.contact.solvers.interior_point.iteration import (
+    COLD_ATTEMPT,
     FINISH_EPS,
     NEAR_ATTEMPT,
     SOLVED,
@@ -108,7 +113,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
     if not touched:
         return
     low, high = g.positions[k], g.positions[k + 1]
-    assemble(b, g, s, y, k, 0.0, np.int64(1))
+    assemble(b, g, s, y, k, np.int64(1))
     if sparse.factor(s, low, high, np.int64(1)) == 0.0:
         return
     speeds(b, g, k, b.velocity, y.change)
@@ -122,7 +127,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
         for j in range(s.start[node], s.start[node + 1]):
             y.rhs[j] = b.push[j]
     push(b, g, k, y.change, y.rhs)
-    solve(b, g, s, y, k, 0.0, np.int64(1))
+    solve(b, g, s, y, k, np.int64(1))
     for p in range(low, high):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
@@ -202,12 +207,12 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
 
 @lean
 def _follow_attempts(
-    address, k, load, best, near, cold, most, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w,
-    request,
-):  # fmt: skip
-    """(residual, attempts) of the interior point, begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, and from nothing, from attempt `cold` to `most`, until
-    the residual is `enough`; the best iterate is in work."""
+    address, k, load, best, near, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
+):
+    """(residual, attempts) of the interior point: begun near the iterate at hand of residual
+    `best`, or the guess if that is far off, if `near` is true; from nothing; and near what that has
+    found; then by paths that turn, unless the island is to be mended first; until the residual is
+    `enough`. The best iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -215,26 +220,51 @@ def _follow_attempts(
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    taken = 0
-    while near or (cold < most and best > enough):
-        best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT) if near else cold, best)
-        cold += 0 if near else 1
+    taken, cold = 0, False
+    while near or not cold:
+        best = follow_attempt(
+            address, k, load, np.int64(NEAR_ATTEMPT if near else COLD_ATTEMPT), best
+        )
         taken += 1
-        copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
-        if best > SOLVED:
-            found = refine(
-                address, k, load, 1, FINISH_EPS, RESCUE_STEPS, RESCUE_PATIENCE, contentment(g, k),
-                best,
-            )  # fmt: skip
-            if found < best:
-                best = found
-                copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-        near = not near and enough < best < NEARBY
-        if ticks() > request.setting[Setting.DEADLINE]:
+        best = _polish(address, k, load, best, g, s, work, w)
+        if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
+        near, cold = not near and best < NEARBY, cold or not near
+    if enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB:
+        for number in range(len(TURNS)):
+            if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
+                break
+            best = _turn(address, k, load, number, best, g, s, work, w)
+            taken += 1
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     return best, taken
+
+
+@lean
+def _polish(address, k, load, best, g: Graph, s: BlockMatrix, work, w):
+    """Residual after Newton's method from the interior point's best iterate; the better one is in
+    work, and the interior point's best."""
+    copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+    if best > SOLVED:
+        found = refine(
+            address, k, load, 1, FINISH_EPS, RESCUE_STEPS, RESCUE_PATIENCE, contentment(g, k), best
+        )
+        if found < best:
+            best = found
+            copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+    return best
+
+
+@lean
+def _turn(address, k, load, number, best, g: Graph, s: BlockMatrix, work, w):
+    """Residual after path `number` of TURNS, and an attempt near what it has found; the best
+    iterate is in work, and the interior point's best."""
+    best = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
+    if ENOUGH < best < NEARBY:
+        best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
+        best = _polish(address, k, load, best, g, s, work, w)
+    return best
 
 
 @stage("void(intp, int64)")
@@ -266,17 +296,16 @@ def solve_blocks(address, count):
             continue
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
-        most = setting[Setting.ATTEMPTS]
         setting[Setting.FACTORIZATIONS] = 0
         if setting[Setting.WARM] == 1:
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
-            near = setting[Setting.WARM] == 1 and most > 0
+            near = setting[Setting.WARM] == 1
             heap = g.members[k + 1] - g.members[k] > HEAP
             enough = MENDABLE if setting[Setting.MENDED] == 1 and heap else ENOUGH
             best, taken = _follow_attempts(
-                address, k, load, best, near, 0, most, enough, g, b, s, work, w, request
+                address, k, load, best, near, enough, g, b, s, work, w, request
             )
             if best <= ENOUGH and small:
                 _, eps, limit, patience, _, enough = STARTS[0]
@@ -300,22 +329,21 @@ def solve_blocks(address, count):
         request.outcome[k, Outcome.LOAD] = load
 
 
-@stage("void(intp, int64, int64, int64)", eager=False)
-def resume_attempts(address, k, first, most):
-    """The interior point's attempts from `first` to `most` on an island that those before did not
-    solve: the better one of what it had and what is found, and its residual."""
+@stage("void(intp, int64, int64)", eager=False)
+def take_turn(address, k, number):
+    """Path `number` of TURNS on an island that attempts and patches did not solve: the better one
+    of what the island had and what is found."""
     b, g, s, request = unpack_problem(address)
     _, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, outcome = request.setting, request.outcome
     load, best = outcome[k, Outcome.LOAD], outcome[k, Outcome.RESIDUAL]
     setting[Setting.FACTORIZATIONS] = 0
-    best, taken = _follow_attempts(
-        address, k, load, best, False, first, most, ENOUGH, g, b, s, work, w, request
-    )
+    copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+    best = _turn(address, k, load, number, best, g, s, work, w)
     enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
     outcome[k, Outcome.RESIDUAL] = best
-    outcome[k, Outcome.ATTEMPTS] += taken
+    outcome[k, Outcome.ATTEMPTS] += 1
     outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
 
 

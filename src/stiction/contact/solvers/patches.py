@@ -31,8 +31,9 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece
-from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, CONTENT, FINISH_EPS, KICK
-from stiction.contact.solvers.islands import MENDABLE, resume_attempts, solve_blocks
+from stiction.contact.solvers.interior_point.continuation import TURNS
+from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
+from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import connect_all, pose
 from stiction.contact.solvers.proximal import LEAST_EPS, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
@@ -46,13 +47,12 @@ from stiction.contact.solvers.workspace import (
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-MENDING_ROUNDS = 6
+MENDING_ROUNDS, FIRST_ROUNDS = 6, 2
+"""At most; and before the path of a heap is followed through its folds: what two rounds do not mend
+takes more than that does."""
 
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
-
-PATCH_ATTEMPTS = 3
-"""Of the interior point from nothing, on a patch."""
 
 REJOIN_STEPS, REJOIN_PATIENCE = 8, 2
 """Iterations of Newton's method on the whole island, at most and without half the residual."""
@@ -63,24 +63,35 @@ Passes = Callable[[float], bool]
 
 def compile_patches() -> None:
     """Makes what only mending needs ready, which no step has compiled before."""
-    for stage in (connect_all, spread_residual, resume_attempts):
+    for stage in (connect_all, spread_residual, take_turn):
         stage.prepare()
 
 
-def persist(work: SolverWorkspace, k: int, first: int, passes: Passes) -> None:
-    """Mends island k; where that is not enough, takes the interior point's attempts from `first` on
-    and mends what is better than before."""
+def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
+    """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
+    next, and what it finds is mended again."""
     residual = work.request.outcome[:, Outcome.RESIDUAL]
-    best = np.inf
-    for attempt in range(first, len(ATTEMPTS) + 1):
-        if residual[k] < best and mend_island(work, k, passes):
-            break
+    if not is_mended_first(work, k):
+        mend_island(work, k, passes)
+        return
+    if mend_island(work, k, passes, FIRST_ROUNDS):
+        return
+    for number in range(len(TURNS)):
         best = float(residual[k])
-        if attempt < len(ATTEMPTS):
-            resume_attempts(work.packed.ctypes.data, k, attempt, attempt + 1)
+        take_turn(work.packed.ctypes.data, k, number)
+        if passes(float(residual[k])) or (residual[k] < best and mend_island(work, k, passes)):
+            return
 
 
-def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+def is_mended_first(work: SolverWorkspace, k: int) -> bool:
+    """Whether `solve_blocks` has left island k to patches, before any path that turns."""
+    members = work.graph.members
+    return bool(work.request.setting[Setting.MENDED] and members[k + 1] - members[k] > HEAP)
+
+
+def mend_island(
+    work: SolverWorkspace, k: int, passes: Passes, rounds: int = MENDING_ROUNDS
+) -> bool:
     """Whether island k is solved, its impulses and velocity, in `work.newton`, being those of the
     best round."""
     outcome, address = work.request.outcome, work.packed.ctypes.data
@@ -90,10 +101,10 @@ def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
     island = Island(work, k)
     kept, rings, taken = island.iterate(), 1, 0
     spread_residual(address, k, load)
-    while not passes(best) and taken < MENDING_ROUNDS:
+    while not passes(best) and taken < rounds:
         nodes = island.find_nodes(work.system.pull[island.members, 0], rings)
         if nodes.sum() == island.nodes:
-            taken = MENDING_ROUNDS
+            taken = rounds
             break
         island.solve_patch(nodes)
         spread_residual(address, k, load)
@@ -110,7 +121,7 @@ def mend_island(work: SolverWorkspace, k: int, passes: Passes) -> bool:
             best, kept = found, island.iterate()
         taken += 1
     outcome[k, Outcome.RESIDUAL] = best
-    return taken < MENDING_ROUNDS or passes(best)
+    return taken < rounds or passes(best)
 
 
 class Island:
@@ -172,7 +183,7 @@ class Island:
         count, setting = len(inside), patch.request.setting
         setting[:] = work.request.setting
         setting[Setting.WARM], setting[Setting.DEADLINE] = 1, ENDLESS
-        setting[Setting.ATTEMPTS], setting[Setting.MENDED] = PATCH_ATTEMPTS, 0
+        setting[Setting.MENDED] = 0
         patch.request.guess[:count] = work.newton.f[inside]
         patch.request.built[:count] = Rung.INTERIOR_POINT
         solve_blocks(patch.packed.ctypes.data, count)

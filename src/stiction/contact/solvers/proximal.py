@@ -434,14 +434,14 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         linearize(b, g, k, law, work, y.D, memory, eps)
         if anew:
             request.setting[Setting.FACTORIZATIONS] += 1
-            assemble(b, g, s, y, k, 0.0, np.int64(not whole))
+            assemble(b, g, s, y, k, np.int64(not whole))
             used = eps
             if sparse.factor(s, low, high, np.int64(not whole)) == 0.0:
                 break
         ready = True
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
         # With memory an iteration refines the one before; a symmetric system needs no more.
-        solve(b, g, s, y, k, 0.0, np.int64(whole))
+        solve(b, g, s, y, k, np.int64(whole))
         _move(b, g, s, y, k, work, memory, eps)
         residual = residual_of(b, g, k, law, facets, u, f, work.weight, load)
         if not residual < np.inf:

@@ -5,13 +5,13 @@ f = g - D (A x), x the change of the velocity. The momentum balance is then a sy
 matrix is of the size of the velocities, however many contacts there are and however they depend
 on each other:
 
-    H x = r,   H = (1 + shift) M + sum over blocks of A' D A
+    H x = r,   H = M + sum over blocks of A' D A
 
 In contact space (`graph.py`, `Size.STAR`) the velocity is that of the impulses themselves, z, with
 the diagonal of W for a mass m, and the momentum balance is m z = m f; rows W give the speeds, and
 an impulse acts on its own z alone:
 
-    H = (1 + shift) m + m D W
+    H = m + m D W
 
 It has the pattern of W, and is never symmetric. Its solutions are those of (W + D^-1), which no
 zero of D spoils.
@@ -117,16 +117,16 @@ def push(b: Blocks, g: Graph, k, f, out):
 
 
 @lean
-def take_mass(b: Blocks, g: Graph, s: BlockMatrix, k, scale, x, out):
-    """out -= scale M x, over the nodes of island k."""
+def take_mass(b: Blocks, g: Graph, s: BlockMatrix, k, x, out):
+    """out -= M x, over the nodes of island k."""
     mass, row, first = b.mass, b.row, b.first
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
-            at, y = row[j], scale * x[j]
+            at, y = row[j], x[j]
             total = mass[at + j] * y
             for c in range(first[j], j):
-                total += mass[at + c] * (scale * x[c])
+                total += mass[at + c] * x[c]
                 out[c] -= mass[at + c] * y
             out[j] -= total
 
@@ -139,7 +139,7 @@ def unbalanced(b: Blocks, g: Graph, s: BlockMatrix, k, v, f, left, out):
         for j in range(s.start[node], s.start[node + 1]):
             out[j] = b.push[j]
             left[j] = v[j] - b.velocity[j]
-    take_mass(b, g, s, k, 1.0, left, out)
+    take_mass(b, g, s, k, left, out)
     push(b, g, k, f, out)
 
 
@@ -282,11 +282,11 @@ def _add_star(b: Blocks, g: Graph, s: BlockMatrix, y: System, i):
 
 
 @lean
-def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, symmetric):
+def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
     """Fills the matrix of island k; of a symmetric one the lower part only. (symmetric is a whole
     number: the constants true and false would be compiled apart.)"""
     low, high = g.positions[k], g.positions[k + 1]
-    scale, star = 1.0 + shift, g.size[Size.STAR] == 1
+    star = g.size[Size.STAR] == 1
     for p in range(low, high):
         node = s.order[p]
         base, corner = s.start[node], s.corner[node]
@@ -296,7 +296,7 @@ def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, symmetric
         for j in range(n):
             at = b.row[base + j] + base
             for c in range(b.first[base + j] - base, j + 1):
-                entry = scale * b.mass[at + c]
+                entry = b.mass[at + c]
                 s.diagonal[corner + n * j + c] = entry
                 if not symmetric:
                     s.diagonal[corner + n * c + j] = entry
@@ -331,7 +331,7 @@ def _size_of_last(s: BlockMatrix, high, last):
 
 
 @lean
-def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, refine):
+def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
     """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
     low, high = g.positions[k], g.positions[k + 1]
     for p in range(low, high):
@@ -346,7 +346,7 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, shift, refine):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             y.left[j] = y.rhs[j]
-    take_mass(b, g, s, k, 1.0 + shift, y.x, y.left)
+    take_mass(b, g, s, k, y.x, y.left)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows = b.head[i, Head.ROWS]

@@ -15,7 +15,7 @@ from stiction.contact.problem import blocks, graph
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.interior_point.columns import COLUMNS
+from stiction.contact.solvers.interior_point.columns import COLUMNS, PATH_COLUMNS
 from stiction.kernels import sparse
 from stiction.kernels.packing import pack, packed, unpacker
 
@@ -33,12 +33,10 @@ class Setting(IntEnum):
     """1 if `guess` is tried first."""
     DEADLINE = 3
     """Tick after which no further attempt is begun."""
-    ATTEMPTS = 4
-    """Of the interior point from nothing, at most."""
-    MENDED = 5
+    MENDED = 4
     """1 if `patches.py` stands behind: then no attempt from nothing is made on a heap where
-    what is at hand can be mended."""
-    FACTORIZATIONS = 6
+    what is at hand can be mended, and no path that turns."""
+    FACTORIZATIONS = 5
     """Count, written by the solvers."""
 
 
@@ -112,6 +110,10 @@ class InteriorWorkspace(NamedTuple):
     z: Array  # (cap, ROWS) change of f without a change of velocity
     v: Array  # (nv,)
     r: Array  # (nv,) momentum left
+    path: Array  # (cap, PATH_COLUMNS) of a path that may turn (`interior_point/continuation.py`)
+    tangent_v: Array  # (nv,) velocity along it
+    kept_v: Array  # (nv,) velocity that it was at
+    r_start: Array  # (nv,) momentum left at its start, taken negative
     best_f: Array  # (cap, ROWS)
     best_v: Array  # (nv,)
 
@@ -168,7 +170,10 @@ class SolverWorkspace:
             NewtonWorkspace, nv, cap, {"shape": (cap, 5), "mode": (cap, ROWS - 1)}
         )
         self.interior = _filled(
-            InteriorWorkspace, nv, cap, {"unit": (cap, 3), "state": (cap, COLUMNS)}
+            InteriorWorkspace,
+            nv,
+            cap,
+            {"unit": (cap, 3), "state": (cap, COLUMNS), "path": (cap, PATH_COLUMNS)},
         )
         self.request = Request(
             np.zeros(len(Setting), np.int64),
@@ -190,7 +195,7 @@ class SolverWorkspace:
 
 def _filled(kind: Any, nv: int, cap: int, shapes: dict[str, tuple[int, ...]]) -> Any:
     """A tuple of zeros: vectors are (nv,), what has a row to each impulse (cap, ROWS)."""
-    vectors = {"x", "rhs", "left", "v", "best_v", "r"}
+    vectors = {"x", "rhs", "left", "v", "best_v", "r", "tangent_v", "kept_v", "r_start"}
     arrays = []
     for name in kind._fields:
         usual = (nv,) if name in vectors and name not in shapes else (cap, ROWS)

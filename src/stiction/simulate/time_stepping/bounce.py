@@ -107,8 +107,8 @@ def _energy_gain(b: Blocks, count, f, v, work):
     return gain, size
 
 
-@stage("void(int64, float64, int64, int64, int64, int64, float64, intp)", eager=False, counted=True)
-def take_impacts(m, fast, law, facets, attempts, budget, tolerance, address):
+@stage("void(int64, float64, int64, int64, int64, float64, intp)", eager=False, counted=True)
+def take_impacts(m, fast, law, facets, budget, tolerance, address):
     """Takes the posed step's velocity through its impacts; their impulses go to `Step.impact`, and
     the free velocity follows. A pass whose certificate fails is not taken. fast and what follows:
     entries of `Config`."""
@@ -133,7 +133,7 @@ def take_impacts(m, fast, law, facets, attempts, budget, tolerance, address):
             for j in range(nv):
                 b.push[j] = 0.0
                 request.v_free[j] = b.velocity[j]
-            ask(request, law, facets, np.int64(0), attempts, budget)
+            ask(request, law, facets, np.int64(0), budget)
             solve_all(address, count)
             set_scales(b, request.v_free, grading)
             fine = grade(address, tolerance) <= tolerance

@@ -1,7 +1,7 @@
 """Islands that the compiled solvers did not answer, in more patient ways.
 
-    patches   mended where they are wrong (`contact/solvers/patches.py`); large ones, if that is not
-              enough, by the interior point's further attempts, and mended again
+    patches   mended where they are wrong (`contact/solvers/patches.py`); of heaps, if that is not
+              enough, the interior point's path is followed through its folds, and mended again
     ladder    the contact model's own, as a problem of arrays by itself: its matrices are dense.
               After patches of small islands all of it; its first rung of those up to
               LADDER_BLOCKS, if the step would fail without it, since pivoting may take seconds
@@ -32,7 +32,7 @@ from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island, mend_island, persist
+from stiction.contact.solvers.patches import Island, persist
 from stiction.contact.solvers.workspace import Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
@@ -82,10 +82,7 @@ def climb_islands(
         return solution.rungs
 
     def mend() -> tuple[str, ...]:
-        if size > SMALL_ISLAND:
-            persist(work.solver, k, 0, passes)
-        else:
-            mend_island(work.solver, k, passes)
+        persist(work.solver, k, passes)
         return (PATCHES,)
 
     worst = float(grade_step(work.address, RESIDUAL))

@@ -64,8 +64,6 @@ class Config(NamedTuple):
     """Overlap that one step pushes out whole [m]."""
     deep: float
     """Overlap in which there is no friction, over the radius of the smaller geom."""
-    attempts: np.int64
-    """Of the interior point, at most."""
     budget: np.int64
     """Ticks that a step's solve may take before no further attempt is begun."""
     bounce: float
@@ -97,6 +95,5 @@ def read_config(address):
         number(address + 112),
         number(address + 120),
         np.int64(number(address + 128)),
-        np.int64(number(address + 136)),
-        number(address + 144),
+        number(address + 136),
     )

@@ -28,8 +28,8 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
-from stiction.contact.solvers.interior_point.iteration import ATTEMPTS
-from stiction.contact.solvers.islands import free_islands, resume_attempts
+from stiction.contact.solvers.interior_point.continuation import follow_turns
+from stiction.contact.solvers.islands import free_islands, take_turn
 from stiction.contact.solvers.proximal import spread_residual
 from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
@@ -104,7 +104,14 @@ class TimeEngine:
         self.answer = COMPILED
         """What answered the last step that was reported."""
         prepare()
-        for late in (refine_contacts, pass_by, resume_attempts, spread_residual, part_island):
+        for late in (
+            refine_contacts,
+            pass_by,
+            follow_turns,
+            take_turn,
+            spread_residual,
+            part_island,
+        ):
             late.load()
         self.session = np.zeros(len(Slot), np.int64)
         """Addresses that compiled steps are taken with (`Slot`)."""
@@ -199,7 +206,6 @@ class TimeEngine:
             TOUCHING * size if pushed_out else np.inf,
             SHALLOW * size,
             DEEP if pushed_out else np.inf,
-            np.int64(len(ATTEMPTS)),
             np.int64(0 if budget is None else max(1, budget * ticks_per_second())),
             bounce_speed(opt) if self._restitution.any() else np.inf,
         )

@@ -130,7 +130,7 @@ def _pose(m, d, config: Config, ground, address, extra, found):
     count = step.counts[Count.BLOCKS]
     if config.bounce < np.inf:
         bounce(
-            m, config.bounce, config.law, config.facets, config.attempts, config.budget,
+            m, config.bounce, config.law, config.facets, config.budget,
             config.tolerance, address,
         )  # fmt: skip
     set_scales(b, request.v_free, grading)
@@ -157,7 +157,7 @@ def _solve(m, d, config: Config, ground, address, last, found):
             return stop
         begun = ticks()
         warm = np.int64(config.warm and counts[Count.OLD] > 0)
-        ask(request, config.law, config.facets, warm, config.attempts, config.budget)
+        ask(request, config.law, config.facets, warm, config.budget)
         count = counts[Count.BLOCKS]
         if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
             _note_no_work(counts)
@@ -250,7 +250,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
             warm = np.int64(config.warm)
-            ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, np.int64(1), config.budget)
+            ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, config.budget)
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, newton, request, step, deepest, address)
         integrate(m, d, newton, step)

@@ -19,9 +19,6 @@ from stiction.kernels.compile import kernel
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Count, unpack_step
 
-BEFORE_LADDER = 1
-"""Attempts from nothing before an island is handed to what is more patient (`climb.py`)."""
-
 
 @stage("float64(intp, float64)")
 def grade_step(address, tolerance):
@@ -42,11 +39,10 @@ grade = grade_step.external
 
 
 @kernel
-def ask(request: Request, law, facets, warm, attempts, budget):
-    """Settings of a solve. Under a budget no ladder is climbed: islands have all attempts."""
+def ask(request: Request, law, facets, warm, budget):
+    """Settings of a solve. Under a budget nothing is mended, and no ladder climbed."""
     setting = request.setting
-    most = attempts if budget > 0 else min(attempts, BEFORE_LADDER)
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
-    setting[Setting.WARM], setting[Setting.ATTEMPTS] = warm, most
+    setting[Setting.WARM] = warm
     setting[Setting.MENDED] = np.int64(budget <= 0 and law != Law.FRICTIONLESS)
     setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS

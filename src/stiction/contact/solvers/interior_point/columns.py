@@ -25,3 +25,11 @@ DX, DY, DP, DQ = 40, 43, 46, 49
 DF = 52
 """Six: direction of the impulses, by row."""
 COLUMNS = 58
+
+TANGENT = 0
+"""Of the array of paths (`continuation.py`): eighteen, the tangent, as DX to DF stand here."""
+KEPT_F, KEPT_X, KEPT_Y, KEPT_P, KEPT_Q = 18, 24, 27, 30, 33
+"""Six, and three each: the point that the path was at."""
+RHO_START = 36
+"""Six: RHO at its start, taken negative."""
+PATH_COLUMNS = 42

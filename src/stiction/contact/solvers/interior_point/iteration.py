@@ -13,21 +13,17 @@ What is kept: x, y, and the slacks of intervals stay inside; momentum and y = ..
   (theta = 0) leaves a convex problem and a symmetric matrix, but needs two to three times as many
   factorizations and solves fewer problems.
 - With it the path may fold: the determinant of the matrix is negative, or steps are short. Then
-  theta is halved, to zero at the last, or the mass is raised (`shifts`), and the gap is not let
-  fall as fast (`hold`).
-- The slack of a contact that opens is raised to its speed where that costs little (`lift`).
+  theta is halved, to zero at the last.
+- The slack of a contact that opens is raised to its speed where that costs little.
 
-How it fails: steps become too short, iterations or time run out. `ATTEMPTS` are tried in turn, each
-with a limit, and the best iterate of all is kept, with its residual. Before the first and between
-them it begins near what is known (`NEAR_ATTEMPT`): the last step's impulses and velocity, or the
-best iterate so far, moved into their cones. That takes four fifths of the factorizations, and often
-solves what an attempt has left undone. All of it was found by trial on problems of piles that
-Newton's method alone could not solve, and no proof stands behind it.
+How it fails: steps become too short, iterations or time run out; the best iterate is kept, with its
+residual. An attempt may begin near what is known, the last step's impulses and velocity or the best
+iterate so far, moved into their cones: that takes four fifths of the factorizations, and often
+solves what an attempt from nothing has left undone. Where the path has folds that halving theta
+does not pass, `continuation.py` follows it through them.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -68,7 +64,6 @@ from stiction.contact.solvers.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
     Setting,
-    System,
     unpack_interior,
     unpack_newton,
     unpack_problem,
@@ -111,57 +106,24 @@ seldom have any inside their cones."""
 FINISH_EVERY = 3
 """Iterations between two such tries."""
 
-FOLDED_STEP = 0.1
-"""Step of the predictor that counts as a fold."""
-
 LEAST_STEP = 1e-8
 """Step below which an attempt ends."""
 
-MOST_SHIFT = 300.0
-"""Largest multiple of the mass that is added."""
+SHORT_STEP = 0.01
+"""Step below which an iteration is taken again with less of theta."""
 
+TO_BOUNDARY = 0.99
+"""Share of the way to the boundary that a step takes."""
 
-class Attempt(NamedTuple):
-    """How one attempt goes."""
+COLD_ATTEMPT, NEAR_ATTEMPT, RESUMED_ATTEMPT = 0, 1, 2
+"""Where an attempt begins: at nothing; near the impulses and the velocity at hand; at the point at
+hand itself (`continuation.py`)."""
 
-    size: float
-    """Start, over the load."""
-    tau: float
-    """Share of the way to the boundary that a step takes."""
-    hold: float
-    """Least centring after a fold; above one the gap grows."""
-    limit: float
-    """Iterations at most."""
-    lift: float
-    """1 if slacks are raised."""
-    shifts: float
-    """Times that the mass may be raised in one iteration."""
-    theta: float
-    """1, or 0 for the symmetric matrix throughout."""
-    stuck: float
-    """Step below which an iteration is taken again with less of theta."""
+DEEP = (3.0, 0.03, 0.03)
+"""How far inside of the cones it begins, over the load."""
 
-
-NEAR_ATTEMPT = -1
-"""Number of the attempt that begins near the impulses and the velocity at hand."""
-
-BEGIN_NEAR = Attempt(0.03, 0.99, 0.0, 24.0, 1.0, 0.0, 1.0, 0.01)
-
-ATTEMPTS = (
-    Attempt(3.0, 0.99, 0.0, 30.0, 1.0, 0.0, 1.0, 0.01),
-    Attempt(3.0, 0.8, 2.0, 80.0, 1.0, 0.0, 1.0, 0.01),
-    Attempt(10.0, 0.99, 0.0, 200.0, 0.0, 0.0, 0.0, 0.01),
-    Attempt(3.0, 0.99, 0.0, 60.0, 0.0, 0.0, 1.0, 0.3),
-    Attempt(0.3, 0.9, 0.7, 60.0, 1.0, 0.0, 1.0, 0.1),
-    Attempt(3.0, 0.95, 1.0, 60.0, 1.0, 8.0, 1.0, 0.01),
-    Attempt(3.0, 0.99, 0.7, 100.0, 0.0, 4.0, 1.0, 0.3),
-    Attempt(30.0, 0.99, 0.7, 60.0, 1.0, 0.0, 1.0, 0.3),
-    Attempt(3.0, 0.9, 2.0, 100.0, 0.0, 0.0, 1.0, 0.3),
-    Attempt(0.5, 0.9, 3.0, 120.0, 1.0, 0.0, 1.0, 0.1),
-)
-"""In turn. The first is the quickest; the order of the others is the one of seven that took the
-fewest factorizations on 363 steps of falling boxes, capsules and mixed bodies, also of boxes a
-hundred times as heavy as their neighbours, all of which are solved. The last three differ most."""
+LIMITS = (30, 24, 24)
+"""Its iterations at most."""
 
 UNREFINED_GAP = 1e-6
 """Gap, over the load, above which directions need no refinement: what it would mend is less than
@@ -180,21 +142,37 @@ def contentment(g: Graph, k):
     return EXACT if is_small(g, k) else CONTENT
 
 
-@lean
-def _direction(
-    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, r, theta,
-    shift, refined,
-):  # fmt: skip
-    """Directions towards the goals, and the longest step along them; r: what is left of the
-    momentum; refined: whether rounding counts; of the predictor only the length does."""
-    offset(b, g, k, w, weight)
+@stage("float64(intp, int64, float64, int64)")
+def factor_island(address, k, theta, symmetric):
+    """Factors the matrix of island k at the point at hand; the sign of its determinant."""
+    b, g, s, request = unpack_problem(address)
+    y, work = unpack_newton(address)
+    (w,) = unpack_interior(address)
+    respond(b, g, k, w, work.weight, theta, y.D)
+    assemble(b, g, s, y, k, symmetric)
+    request.setting[Setting.FACTORIZATIONS] += 1
+    return sparse.factor(s, g.positions[k], g.positions[k + 1], symmetric)
+
+
+@stage("float64(intp, int64, float64, int64, float64)")
+def direct_island(address, k, theta, refined, rate):
+    """Directions towards the goals, and the longest step along them; refined: whether rounding
+    counts; of the predictor only the length does; rate: 1, or 0 for a tangent (`rows.offset`),
+    whose momentum is that of the path's start."""
+    b, g, s, _ = unpack_problem(address)
+    y, work = unpack_newton(address)
+    (w,) = unpack_interior(address)
+    offset(b, g, k, w, work.weight, rate)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
-            y.rhs[j] = r[j]
+            y.rhs[j] = w.r[j] if rate > 0.0 else w.r_start[j]
     push(b, g, k, w.z, y.rhs)
-    solve(b, g, s, y, k, shift, refined)
-    return follow_rows(b, g, k, w, weight, theta, y.D, y.change)
+    solve(b, g, s, y, k, refined)
+    return follow_rows(b, g, k, w, work.weight, theta, y.D, y.change)
+
+
+factor, direct = factor_island.external, direct_island.external
 
 
 @lean_leaf
@@ -203,33 +181,17 @@ def _lessen(theta):
 
 
 @lean
-def _predict(
-    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, r, theta,
-    shift, tries, shifts, tied, setting,
-):  # fmt: skip
-    """Factors the matrix and goes towards no gap: (sign of the determinant, longest step, theta,
-    shift, tries), with less of theta and more mass where the path folds. Sign 0: there is none."""
-    low, high = g.positions[k], g.positions[k + 1]
+def _predict(address, k, theta, tied):
+    """Factors the matrix and goes towards no gap: (sign of the determinant, longest step, theta),
+    with less of theta where the path folds. Sign 0: there is none."""
     while True:
-        symmetric = np.int64(theta == 0.0 and not tied)
-        respond(b, g, k, w, weight, theta, y.D)
-        assemble(b, g, s, y, k, shift, symmetric)
-        sign = sparse.factor(s, low, high, symmetric)
-        setting[Setting.FACTORIZATIONS] += 1
-        step = 0.0
+        sign = factor(address, k, theta, np.int64(theta == 0.0 and not tied))
         if sign > 0.0 or (theta == 0.0 and sign != 0.0):
-            step = _direction(b, g, s, y, k, w, weight, r, theta, shift, np.int64(0))
-            step = min(1.0, step)
-            if theta == 0.0 or shifts == 0.0 or step >= FOLDED_STEP or tries >= shifts:
-                break
+            step = direct(address, k, theta, np.int64(0), 1.0)
+            return sign, min(1.0, step), theta
         if theta == 0.0:
-            break
-        tries += 1
-        if tries <= shifts and shift < MOST_SHIFT:
-            shift = max(1.0, 4.0 * shift)
-        else:
-            theta = _lessen(theta)
-    return sign, step, theta, shift, tries
+            return 0.0, 0.0, theta
+        theta = _lessen(theta)
 
 
 @lean
@@ -248,74 +210,79 @@ def _look(
     return residual, best
 
 
+@lean
+def _finish(
+    address, g: Graph, s: BlockMatrix, k, load, residual, w: InteriorWorkspace,
+    work: NewtonWorkspace, best,
+):  # fmt: skip
+    """Best residual after Newton's method from the iterate at hand."""
+    copy_island(g, s, k, w.f, w.v, work.f, work.v)
+    eps = FINISH_EPS
+    if not is_small(g, k):
+        eps = min(FINISH_EPS, max(LEAST_EPS, KICK * residual))
+    found = refine(
+        address, k, load, 1, eps, FINISH_STEPS, FINISH_PATIENCE, contentment(g, k), np.inf
+    )
+    if found < best:
+        best = found
+        copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+    return best
+
+
 @stage("float64(intp, int64, float64, int64, float64)")
-def follow_path(address, k, load, number, best):
-    """Best residual so far, after attempt `number` on island k; the best iterate is in best_f and
-    best_v of the interior point. NEAR_ATTEMPT begins at f and v of Newton's method. address: of a
-    packed workspace."""
+def follow_path(address, k, load, start, best):
+    """Best residual so far, after an attempt on island k that starts where `start` says, a
+    NEAR_ATTEMPT at f and v of Newton's method; the best iterate is in best_f and best_v of the
+    interior point. address: of a packed workspace."""
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
-    deadline, r = request.setting[Setting.DEADLINE], w.r
-    near = number == NEAR_ATTEMPT
-    size, tau, hold, limit, lift, shifts, full, stuck = BEGIN_NEAR if near else ATTEMPTS[number]
-    weight = work.weight
+    weight, r = work.weight, w.r
     low, high = g.positions[k], g.positions[k + 1]
-    tied = classify(b, g, k, law, w, weight) or g.size[Size.STAR] == 1
-    if near:
+    tied, full = classify(b, g, k, law, w, weight)
+    tied |= g.size[Size.STAR] == 1
+    if start == NEAR_ATTEMPT:
         copy_island(g, s, k, work.f, work.v, w.f, w.v)
         speeds(b, g, k, w.v, w.u)
-        begin_near(b, g, k, w, weight, size * load)
-    else:
-        begin(b, g, k, w, weight, size * load)
+        begin_near(b, g, k, w, weight, DEEP[start] * load)
+    elif start == COLD_ATTEMPT:
+        begin(b, g, k, w, weight, DEEP[start] * load)
         for p in range(low, high):
             node = s.order[p]
             for j in range(s.start[node], s.start[node + 1]):
                 w.v[j] = request.v_free[j]
         speeds(b, g, k, w.v, w.u)
-    last, kept, begun = -FINISH_EVERY, 0.0, full
+    last, begun = -FINISH_EVERY, full
     small = is_small(g, k)
-    for turn in range(int(limit)):
+    for turn in range(LIMITS[start]):
         gap = measure_gap(b, g, k, w, weight, 0.0)
-        find_rest(b, g, k, w, weight)
+        find_rest(b, g, k, w, weight, 0.0)
         unbalanced(b, g, s, k, w.v, w.f, y.left, r)
         residual, best = _look(b, g, s, k, law, facets, w, work, load, r, best)
         if residual <= (FINISHABLE_SMALL if small else FINISHABLE) and turn - last >= FINISH_EVERY:
             last = turn
-            copy_island(g, s, k, w.f, w.v, work.f, work.v)
-            eps = FINISH_EPS if small else min(FINISH_EPS, max(LEAST_EPS, KICK * residual))
-            found = refine(
-                address, k, load, 1, eps, FINISH_STEPS, FINISH_PATIENCE, contentment(g, k), np.inf
-            )
-            if found < best:
-                best = found
-                copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+            best = _finish(address, g, s, k, load, residual, w, work, best)
             if best <= SOLVED:
                 break
-        theta, shift, tries = begun, kept, 0
+        theta = begun
         while True:
             scale_cones(b, g, k, w, weight)
-            sign, step, theta, shift, tries = _predict(
-                b, g, s, y, k, w, weight, r, theta, shift, tries, shifts, tied, request.setting
-            )
+            sign, step, theta = _predict(address, k, theta, tied)
             if sign == 0.0:
                 break
             ahead = measure_gap(b, g, k, w, weight, step)
             centring = min(1.0, max(1e-2, (ahead / gap) ** 3)) if gap > 0.0 else 0.0
-            if theta < full or shift > 0.0:
-                centring = max(centring, hold)
             aim(b, g, k, w, weight, centring * gap)
             refined = np.int64(gap <= UNREFINED_GAP * load * load)
-            step = _direction(b, g, s, y, k, w, weight, r, theta, shift, refined)
-            step = min(1.0, tau * step)
-            if step >= stuck or theta == 0.0:
+            step = direct(address, k, theta, refined, 1.0)
+            step = min(1.0, TO_BOUNDARY * step)
+            if step >= SHORT_STEP or theta == 0.0:
                 break
             theta = _lessen(theta)
-        kept = 0.25 * shift if shift > 1.0 and theta > 0.0 else 0.0
         # A fold lasts: every other iteration begins with what the one before it came to.
         begun = theta if begun == full and not small else full
-        if sign == 0.0 or ticks() > deadline:
+        if sign == 0.0 or ticks() > request.setting[Setting.DEADLINE]:
             break
         if not (step >= LEAST_STEP and step < np.inf):
             break
@@ -325,8 +292,7 @@ def follow_path(address, k, load, number, best):
                 w.v[j] += step * y.x[j]
         advance(b, g, k, w, step)
         speeds(b, g, k, w.v, w.u)
-        if lift > 0.0:
-            lift_slacks(g, k, w, measure_gap(b, g, k, w, weight, 0.0))
+        lift_slacks(g, k, w, measure_gap(b, g, k, w, weight, 0.0))
     return best
 
 

@@ -84,14 +84,16 @@ def measure_gap(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, a):
 
 
 @lean
-def find_rest(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
-    """rho, and the direction of slip, from the speeds u."""
+def find_rest(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, rounding):
+    """rho, and the direction of slip, from the speeds u; rounding: energy's root of the speed by
+    which |u_t| is rounded off, 0 for |u_t| itself."""
     st = w.state
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         unit, u = w.unit[i, 0], w.u
         if unit == Unit.CONE:
-            t = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
+            round_off = rounding * rounding * max(weight[i, 0], weight[i, 1])
+            t = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2] + round_off)
             st[i, RHO] = u[i, 0] / st[i, MU] + t - st[i, Y]
             st[i, RHO + 1] = u[i, 1] - st[i, Y + 1]
             st[i, RHO + 2] = u[i, 2] - st[i, Y + 2]
@@ -216,8 +218,9 @@ def respond(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D):
 
 
 @lean
-def offset(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
-    """z, and in dx what of it does not depend on the velocity."""
+def offset(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, rate):
+    """z, and in dx what of it does not depend on the velocity; rate: 1, or 0 where held and linear
+    rows are to change with the velocity alone."""
     st = w.state
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -238,14 +241,14 @@ def offset(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
             turn = st[i, GOAL_P] / (reach + f) - st[i, GOAL_Q] / (reach - f)
             z[i, 0] = (turn - st[i, RHO]) / rate
         elif unit == Unit.HELD:
-            z[i, 0] = -w.u[i, 0] / (HOLD_EPS * weight[i, 0])
+            z[i, 0] = -rate * w.u[i, 0] / (HOLD_EPS * weight[i, 0])
         elif unit == Unit.LINEAR:
-            z[i, 0] = -b.data[i, Datum.DRAG] * w.u[i, 0] - w.f[i, 0]
+            z[i, 0] = rate * (-b.data[i, Datum.DRAG] * w.u[i, 0] - w.f[i, 0])
         if w.unit[i, 1] != Unit.NONE:
             held = w.unit[i, 1] == Unit.HELD
             stiff = 1.0 / (HOLD_EPS * weight[i, 1]) if held else b.data[i, Datum.DRAG]
             for r in range(1, 3):
-                z[i, r] = -stiff * w.u[i, r] - (0.0 if held else w.f[i, r])
+                z[i, r] = rate * (-stiff * w.u[i, r] - (0.0 if held else w.f[i, r]))
         if w.unit[i, 2] == Unit.INTERVAL:
             for r in range(3, rows):
                 if acts(b, i, r, weight):
@@ -283,8 +286,8 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
         elif unit == Unit.LINE:
             st[i, DY] = change[i, 0] + st[i, RHO]
             st[i, DX] = (st[i, GOAL] - st[i, X] * st[i, DY]) / st[i, Y]
-            step = _line_step(step, st[i, X], st[i, DX])
-            step = _line_step(step, st[i, Y], st[i, DY])
+            step = line_step(step, st[i, X], st[i, DX])
+            step = line_step(step, st[i, Y], st[i, DY])
         elif unit == Unit.INTERVAL:
             step = _follow_interval(b, w, i, 0, 0, 0.0, step)
         if w.unit[i, 2] == Unit.INTERVAL:
@@ -296,7 +299,8 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
 
 
 @lean_leaf
-def _line_step(step, x, d):
+def line_step(step, x, d):
+    """The shorter one of `step` and the longest with x + step d not negative."""
     return min(step, -x / d) if d < 0.0 else step
 
 
@@ -309,9 +313,9 @@ def _follow_interval(b: Blocks, w: InteriorWorkspace, i, r, c, grown, step):
     d_up, d_down = grown + st[i, DF + r], grown - st[i, DF + r]
     st[i, DP + c] = (st[i, GOAL_P + c] - st[i, P + c] * d_up) / up
     st[i, DQ + c] = (st[i, GOAL_Q + c] - st[i, Q + c] * d_down) / down
-    step = _line_step(_line_step(step, up, d_up), down, d_down)
-    return _line_step(
-        _line_step(step, st[i, P + c], st[i, DP + c]),
+    step = line_step(line_step(step, up, d_up), down, d_down)
+    return line_step(
+        line_step(step, st[i, P + c], st[i, DP + c]),
         st[i, Q + c],
         st[i, DQ + c],
     )

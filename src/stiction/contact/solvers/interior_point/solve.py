@@ -36,8 +36,8 @@ from stiction.contact.problem.sparse_blocks import (
     skyline_of,
 )
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.interior_point.iteration import ATTEMPTS, SOLVED
-from stiction.contact.solvers.islands import resume_attempts, solve_blocks
+from stiction.contact.solvers.interior_point.iteration import SOLVED
+from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import persist
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Rung, Setting, SolverWorkspace
@@ -97,19 +97,14 @@ def solve_by_blocks(
     address, settings = work.packed.ctypes.data, work.request.setting
     settings[Setting.LAW], settings[Setting.FACETS] = law, facets
     settings[Setting.WARM], settings[Setting.DEADLINE] = guess is not None, ENDLESS
-    settings[Setting.ATTEMPTS] = 1
     if guess is not None:
         layout.put(guess, work.request.guess)
         work.request.built[: layout.blocks] = Rung.INTERIOR_POINT
     solve_blocks(address, layout.blocks)
     outcome = work.request.outcome
     for k in np.flatnonzero(outcome[:, Outcome.RESIDUAL] > SOLVED).tolist():
-        if star:
-            for attempt in range(1, len(ATTEMPTS)):
-                if outcome[k, Outcome.RESIDUAL] > SOLVED:
-                    resume_attempts(address, k, attempt, attempt + 1)
-        else:
-            persist(work, k, 1, lambda residual: residual <= SOLVED)
+        if not star:
+            persist(work, k, lambda residual: residual <= SOLVED)
     left = np.zeros(layout.blocks, np.bool_)
     for k in np.flatnonzero(~(outcome[:, Outcome.RESIDUAL] <= SOLVED)).tolist():
         left[work.graph.member[work.graph.members[k] : work.graph.members[k + 1]]] = True

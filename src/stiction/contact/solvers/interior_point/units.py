@@ -53,9 +53,10 @@ def reach_of(b: Blocks, w: InteriorWorkspace, i, r):
 
 @lean
 def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
-    """Units of island k; whether any interval is tied to a contact, which makes D unsymmetric."""
+    """Units of island k; whether any interval is tied to a contact, which makes D unsymmetric; and
+    1.0 if there is a cone, whose slip makes it unsymmetric too, else 0.0."""
     st = w.state
-    tied = False
+    tied, cones = False, 0.0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         kind, rows, data = b.head[i, Head.KIND], b.head[i, Head.ROWS], b.data[i]
@@ -77,6 +78,7 @@ def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
             if law == Law.COULOMB:
                 if st[i, MU] > 0.0:
                     w.unit[i, 0] = Unit.CONE
+                    cones = 1.0
                 if rows > 3:
                     w.unit[i, 2] = Unit.INTERVAL
                     tied = True
@@ -85,4 +87,4 @@ def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
                     w.unit[i, 1] = Unit.LINEAR
                 elif data[Datum.SLIDE] > 0.0:
                     w.unit[i, 1] = Unit.HELD
-    return tied
+    return tied, cones

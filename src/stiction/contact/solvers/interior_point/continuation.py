@@ -1,0 +1,483 @@
+"""The interior point's path followed through its folds, by its arclength.
+
+Coulomb's law is not monotone, so that the path x . y = gap e may turn back: the gap has to grow for
+a while before it can fall to zero, as Lemke's artificial variable does between two pivots. Methods
+that let the gap fall only (`iteration.py`) end at such a fold. Here the path is a curve like any
+other. With z = (v, x, y) and the start z_1, its points are
+
+    F(z) = gap F(z_1),   F = (momentum, y - B (u + mu |u_t| e_n), x . y / w e)
+
+from gap = 1, where the start lies on it, to gap = 0, the answer. Each iteration factors the matrix
+of F once and solves twice:
+
+    tangent      dz/dgap; the gap falls along it while the determinant is positive and grows while
+                 it is negative, so that a fold is passed and never taken back
+    correction   Newton's method towards the path, of which the part along the tangent is taken off
+                 (in relative changes of x and y): it comes back to the path, not to a gap
+
+A step goes along the tangent until some x or y would have changed by all it has; if that leads too
+far from the path, corrections follow, and where these do not come back, a shorter step does.
+|u_t| is rounded off by `smooth` of what a speed is on the path: else the tangent would jump where a
+slip turns round, and steps become endlessly short.
+
+What each point keeps: x and y inside, momentum and y = .. as far as steps were whole. How it fails:
+factorizations or time run out, or strides become too short, mostly where two branches of the path
+nearly touch; then `TURNS` has another path, rounded off and begun otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stiction.contact.problem.blocks import ROWS, Blocks, Head
+from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.interior_point import cone
+from stiction.contact.solvers.interior_point.begin import begin
+from stiction.contact.solvers.interior_point.columns import (
+    DF,
+    DP,
+    DQ,
+    DX,
+    DY,
+    GOAL,
+    GOAL_P,
+    GOAL_Q,
+    KEPT_F,
+    KEPT_P,
+    KEPT_Q,
+    KEPT_X,
+    KEPT_Y,
+    RHO,
+    RHO_START,
+    TANGENT,
+    P,
+    Q,
+    X,
+    Y,
+)
+from stiction.contact.solvers.interior_point.iteration import (
+    RESUMED_ATTEMPT,
+    SOLVED,
+    direct,
+    factor,
+    follow_attempt,
+)
+from stiction.contact.solvers.interior_point.rows import (
+    advance,
+    find_rest,
+    line_step,
+    scale_cones,
+)
+from stiction.contact.solvers.interior_point.units import (
+    Unit,
+    acts,
+    classify,
+    limit_ratio,
+    reach_of,
+)
+from stiction.contact.solvers.system import speeds, unbalanced
+from stiction.contact.solvers.workspace import (
+    InteriorWorkspace,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
+from stiction.kernels.clock import ticks
+from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.sparse import BlockMatrix
+from stiction.kernels.stage import stage
+
+
+class Turn(NamedTuple):
+    """How one path is begun and followed."""
+
+    size: float
+    """Start, over the load."""
+    smooth: float
+    """Speed by which |u_t| is rounded off, over what a speed is on the path."""
+    limit: float
+    """Factorizations at most."""
+
+
+DIRECTIONS = DF + ROWS - DX
+"""Columns of a direction: they stand together."""
+
+TURNS = (Turn(1.0, 0.003, 200.0), Turn(1.0, 0.01, 200.0), Turn(3.0, 0.02, 200.0))
+"""In turn. Of 119 islands of heaps that attempts of `iteration.py` had left, the first solves 104
+in a median of 77 factorizations; the others differ from it in what they leave."""
+
+FIRST_STRIDE, LONGEST_STRIDE, LEAST_STRIDE = 0.7, 0.95, 1e-4
+"""Share of the way along the tangent to where an x or y has changed by all it has."""
+
+LENGTHEN, SHORTEN = 1.6, 0.4
+"""What a stride is multiplied by after one that came back to the path, and one that did not."""
+
+GROWTH = 3.0
+"""Times that an x, a y or the gap may grow in a stride."""
+
+ON_PATH, OFF_PATH = 0.9, 5.0
+"""Distance from the path, x . y over what it is there: near enough for the next stride; too far for
+corrections."""
+
+LOOSE = 0.01
+"""Weight of y - B (u + ..) in that distance: it is met in the end whatever happens on the way."""
+
+CORRECTIONS = 4
+"""Of a stride, at most; each is to leave `CLOSER` of the distance at most."""
+
+CLOSER = 0.8
+
+INSIDE, CORRECTED_INSIDE = 0.97, 0.9
+"""Share of the way to the boundary that a stride and a correction go at most."""
+
+LEAST_FALL, LEAST_CORRECTED = 0.01, 0.05
+"""Of the gap that a stride leaves at least, and a correction."""
+
+HANDED_OVER, HANDED_AGAIN, LEAST_GAP = 1e-8, 1e-2, 1e-13
+"""Gap below which `iteration.py` is asked to go on from there: folds are rare so far down, and what
+is left to decide are contacts that neither press nor slip, at which the tangent changes all the
+time. Where it comes to a fold after all, it is asked again at a hundredth of the gap."""
+
+
+@lean
+def _keep(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace):
+    """Notes the point at hand."""
+    st, path = w.state, w.path
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            path[i, KEPT_F + r] = w.f[i, r]
+        for c in range(3):
+            path[i, KEPT_X + c] = st[i, X + c]
+            path[i, KEPT_Y + c] = st[i, Y + c]
+            path[i, KEPT_P + c] = st[i, P + c]
+            path[i, KEPT_Q + c] = st[i, Q + c]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.kept_v[j] = w.v[j]
+
+
+@lean
+def _return(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace):
+    """Goes back to the point that was noted."""
+    st, path = w.state, w.path
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            w.f[i, r] = path[i, KEPT_F + r]
+        for c in range(3):
+            st[i, X + c] = path[i, KEPT_X + c]
+            st[i, Y + c] = path[i, KEPT_Y + c]
+            st[i, P + c] = path[i, KEPT_P + c]
+            st[i, Q + c] = path[i, KEPT_Q + c]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.v[j] = w.kept_v[j]
+
+
+@lean
+def _note_tangent(g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace):
+    """tangent := the direction at hand."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(DIRECTIONS):
+            w.path[i, TANGENT + c] = w.state[i, DX + c]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.tangent_v[j] = y.x[j]
+
+
+@lean
+def _combine(g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, kept, along):
+    """direction := kept of it, and the tangent `along` times."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(DIRECTIONS):
+            tangent = w.path[i, TANGENT + c]
+            w.state[i, DX + c] = kept * w.state[i, DX + c] + along * tangent
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            y.x[j] = kept * y.x[j] + along * w.tangent_v[j]
+
+
+@lean
+def _longest(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
+    """Longest step along the direction at hand that stays inside."""
+    st = w.state
+    step = 1e10
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        unit = w.unit[i, 0]
+        if unit == Unit.CONE:
+            step = min(step, cone.longest_step(st, i, X, DX))
+            step = min(step, cone.longest_step(st, i, Y, DY))
+        elif unit == Unit.LINE:
+            step = line_step(line_step(step, st[i, X], st[i, DX]), st[i, Y], st[i, DY])
+        first, last = _intervals(b, w, i)
+        for r in range(first, last):
+            if first == 0 or acts(b, i, r, weight):
+                c = r - first
+                reach = reach_of(b, w, i, r)
+                grown = limit_ratio(b, i, r) * st[i, DF] if first == 3 else 0.0
+                step = line_step(step, reach + w.f[i, r], grown + st[i, DF + r])
+                step = line_step(step, reach - w.f[i, r], grown - st[i, DF + r])
+                step = line_step(step, st[i, P + c], st[i, DP + c])
+                step = line_step(step, st[i, Q + c], st[i, DQ + c])
+    return step
+
+
+@lean_leaf
+def _intervals(b: Blocks, w: InteriorWorkspace, i):
+    """First and last but one row of block i that is an interval."""
+    if w.unit[i, 0] == Unit.INTERVAL:
+        return 0, 1
+    if w.unit[i, 2] == Unit.INTERVAL:
+        return 3, b.head[i, Head.ROWS]
+    return 0, 0
+
+
+@lean
+def _aim_at(g: Graph, k, w: InteriorWorkspace, kept, target):
+    """Goals := kept of what they are, and the complementarity `target`."""
+    st = w.state
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(3):
+            st[i, GOAL + c] *= kept
+            st[i, GOAL_P + c] = kept * st[i, GOAL_P + c] + target
+            st[i, GOAL_Q + c] = kept * st[i, GOAL_Q + c] + target
+        st[i, GOAL] += target
+
+
+@lean
+def _measure(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, target):
+    """How far the point is from where x . y = target, over the target; RHO is the path's."""
+    st = w.state
+    far = 0.0
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        unit = w.unit[i, 0]
+        if unit == Unit.CONE:
+            x0, x1, x2 = st[i, X], st[i, X + 1], st[i, X + 2]
+            y0, y1, y2 = st[i, Y], st[i, Y + 1], st[i, Y + 2]
+            far = max(far, abs(x0 * y0 + x1 * y1 + x2 * y2 - target))
+            far = max(far, max(abs(x0 * y1 + y0 * x1), abs(x0 * y2 + y0 * x2)))
+            rest = st[i, RHO] ** 2 + st[i, RHO + 1] ** 2 + st[i, RHO + 2] ** 2
+            far = max(far, LOOSE * np.sqrt((x0 * x0 + x1 * x1 + x2 * x2) * rest))
+        elif unit == Unit.LINE:
+            far = max(far, abs(st[i, X] * st[i, Y] - target))
+            far = max(far, LOOSE * abs(st[i, X] * st[i, RHO]))
+        first, last = _intervals(b, w, i)
+        for r in range(first, last):
+            if first == 0 or acts(b, i, r, weight):
+                c, reach = r - first, reach_of(b, w, i, r)
+                far = max(far, abs(st[i, P + c] * (reach + w.f[i, r]) - target))
+                far = max(far, abs(st[i, Q + c] * (reach - w.f[i, r]) - target))
+                far = max(far, LOOSE * reach * abs(st[i, RHO + r]))
+    return far / target
+
+
+@lean
+def _project(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, gap):
+    """Multiple of the tangent that takes its part off the direction, in relative changes of x, y,
+    the slacks of intervals, and the gap."""
+    st, path = w.state, w.path
+    both, square = 0.0, 1.0 / (gap * gap)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        unit, t = w.unit[i, 0], TANGENT - DX
+        if unit == Unit.CONE or unit == Unit.LINE:
+            rows = 3 if unit == Unit.CONE else 1
+            for half in range(2):
+                at_x, at_d = (X, DX) if half == 0 else (Y, DY)
+                inside = st[i, at_x]
+                if unit == Unit.CONE:
+                    inside -= np.sqrt(st[i, at_x + 1] ** 2 + st[i, at_x + 2] ** 2)
+                scale = 1.0 / (inside * inside)
+                for c in range(rows):
+                    along = path[i, t + at_d + c]
+                    both += scale * along * st[i, at_d + c]
+                    square += scale * along * along
+        first, last = _intervals(b, w, i)
+        for r in range(first, last):
+            if first == 0 or acts(b, i, r, weight):
+                c = r - first
+                for half in range(2):
+                    at_p, at_d = (P + c, DP + c) if half == 0 else (Q + c, DQ + c)
+                    scale = 1.0 / (st[i, at_p] * st[i, at_p])
+                    along = path[i, t + at_d]
+                    both += scale * along * st[i, at_d]
+                    square += scale * along * along
+    return -both / square
+
+
+@lean
+def _place(
+    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, gap, rounding
+):  # fmt: skip
+    """Speeds, rest and momentum of the point at hand, less what they are on the path at this
+    gap."""
+    speeds(b, g, k, w.v, w.u)
+    find_rest(b, g, k, w, weight, rounding)
+    unbalanced(b, g, s, k, w.v, w.f, y.left, w.r)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            w.state[i, RHO + r] += gap * w.path[i, RHO_START + r]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.r[j] += gap * w.r_start[j]
+
+
+@lean
+def _start(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace):
+    """Lets the path begin at the point at hand, whose rest and momentum have been found."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            w.path[i, RHO_START + r] = -w.state[i, RHO + r]
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.r_start[j] = -w.r[j]
+
+
+@lean
+def _rest_along(g: Graph, k, w: InteriorWorkspace, weight, gap, rounding):
+    """RHO := its derivative by the gap, along the path."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(ROWS):
+            w.state[i, RHO + r] = w.path[i, RHO_START + r]
+        if w.unit[i, 0] == Unit.CONE:
+            square = rounding * rounding * max(weight[i, 0], weight[i, 1])
+            slip = w.u[i, 1] * w.u[i, 1] + w.u[i, 2] * w.u[i, 2]
+            w.state[i, RHO] += 0.5 * square / (gap * np.sqrt(slip + square))
+
+
+@lean
+def _head_on(
+    address, b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, gap,
+    whole, rounding,
+):  # fmt: skip
+    """Factors the matrix at the point at hand: (sign of the determinant, longest step along the
+    tangent by the gap, longest step against it, change of the gap by the correction). The tangent
+    is noted; the direction at hand is the correction. whole: x . y at gap one."""
+    scale_cones(b, g, k, w, weight)
+    sign = factor(address, k, 1.0, np.int64(0))
+    if sign == 0.0:
+        return sign, 0.0, 0.0, 0.0
+    _aim_at(g, k, w, 0.0, whole)
+    _rest_along(g, k, w, weight, gap, rounding)
+    ahead = direct(address, k, 1.0, np.int64(1), 0.0)
+    _note_tangent(g, s, y, k, w)
+    _combine(g, s, y, k, w, -1.0, 0.0)
+    behind = _longest(b, g, k, w, weight)
+    _place(b, g, s, y, k, w, weight, gap, rounding)
+    scale_cones(b, g, k, w, weight)
+    _aim_at(g, k, w, 1.0, gap * whole)
+    direct(address, k, 1.0, np.int64(1), 1.0)
+    along = _project(b, g, k, w, weight, gap)
+    _combine(g, s, y, k, w, 1.0, along)
+    return sign, ahead, behind, along
+
+
+@lean
+def _go(
+    b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, gap, change,
+    most, least,
+):  # fmt: skip
+    """Goes along the direction at hand, `most` of the way to the boundary and not below `least` of
+    the gap; the gap then."""
+    step = min(1.0, most * _longest(b, g, k, w, weight))
+    if gap + step * change < least * gap:
+        step = min(step, -(1.0 - least) * gap / change)
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.v[j] += step * y.x[j]
+    advance(b, g, k, w, step)
+    return gap + step * change
+
+
+@stage("float64(intp, int64, float64, int64, float64)", eager=False)
+def follow_turns(address, k, load, number, best):
+    """Best residual so far, after path `number` of TURNS on island k; the best iterate is in best_f
+    and best_v of the interior point. address: of a packed workspace."""
+    b, g, s, request = unpack_problem(address)
+    y, work = unpack_newton(address)
+    (w,) = unpack_interior(address)
+    setting, weight = request.setting, work.weight
+    law, deadline = setting[Setting.LAW], setting[Setting.DEADLINE]
+    size, smooth, limit = TURNS[number]
+    classify(b, g, k, law, w, weight)
+    begin(b, g, k, w, weight, size * load)
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            w.v[j] = request.v_free[j]
+            w.r_start[j] = 0.0
+    for at in range(g.members[k], g.members[k + 1]):
+        for r in range(ROWS):
+            w.path[g.member[at], RHO_START + r] = 0.0
+    unit, whole = smooth * size * load, (size * load) ** 2
+    gap, stride, handed = 1.0, FIRST_STRIDE, HANDED_OVER
+    _place(b, g, s, y, k, w, weight, gap, unit)
+    _start(g, s, k, w)
+    _place(b, g, s, y, k, w, weight, gap, unit)
+    first = setting[Setting.FACTORIZATIONS]
+    correction = 0  # of this stride, so many; 0: the next one begins
+    before, here = np.inf, gap
+    while setting[Setting.FACTORIZATIONS] - first < limit and ticks() <= deadline:
+        if correction == 0:
+            _keep(g, s, k, w)
+            here = gap
+        sign, ahead, behind, change = _head_on(
+            address, b, g, s, y, k, w, weight, gap, whole, unit * np.sqrt(gap)
+        )
+        if sign == 0.0:
+            break
+        inside, least = CORRECTED_INSIDE, LEAST_CORRECTED
+        if correction == 0:
+            if sign < 0.0:
+                ahead, behind = behind, ahead
+            reach = min(behind, GROWTH * ahead)
+            along = -sign * stride * min(reach, gap if sign > 0.0 else GROWTH * gap)
+            _combine(g, s, y, k, w, 1.0, along)
+            change += along
+            inside, least, before = INSIDE, LEAST_FALL, np.inf
+        gap = _go(b, g, s, y, k, w, weight, gap, change, inside, least)
+        _place(b, g, s, y, k, w, weight, gap, unit * np.sqrt(gap))
+        far = _measure(b, g, k, w, weight, gap * whole)
+        if not far < ON_PATH:
+            correction += 1
+            if correction > CORRECTIONS or not far < min(OFF_PATH, CLOSER * before):
+                _return(g, s, k, w)
+                gap, stride, correction = here, SHORTEN * stride, 0
+                if stride < LEAST_STRIDE:
+                    break
+                _place(b, g, s, y, k, w, weight, gap, unit * np.sqrt(gap))
+            before = far
+            continue
+        correction, stride = 0, min(LONGEST_STRIDE, LENGTHEN * stride)
+        if gap < handed:
+            _keep(g, s, k, w)
+            best = follow_attempt(address, k, load, np.int64(RESUMED_ATTEMPT), best)
+            handed *= HANDED_AGAIN
+            if best <= SOLVED or handed < LEAST_GAP:
+                break
+            _return(g, s, k, w)
+            _place(b, g, s, y, k, w, weight, gap, unit * np.sqrt(gap))
+    return best
+
+
+follow_turn = follow_turns.external
