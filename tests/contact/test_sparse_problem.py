@@ -295,25 +295,29 @@ def test_box_rows_that_blocks_have_no_place_for_are_named_in_a_large_problem():
 def test_joints_boxes_and_rolling_friction_are_solved_in_a_large_sparse_problem():
     given = Discs(15, 25).arrays()
     nv, nc = given["mass"].shape[0], given["normal"].shape[0]
+    without = Coulomb().solve(ContactProblem(**given))
+    turning = 2 + 3 * int(np.abs(without.velocity[2::3]).argmax())
+    pressed = int((without.normal * np.hypot(*without.tangent.T)).argmax())
+    rolling = 2 + 3 * (int(given["normal"].tocsr()[[pressed]].indices[0]) // 3)
     rows = sparse.lil_array((3, nv))
     rows[0, 0], rows[0, 3] = 1.0, -1.0  # two discs move sideways together
-    rows[1, 32] = 1.0  # dry friction against the turning of the eleventh
-    rows[2, 62] = 1.0  # and rolling friction at the first contact of the one after the twentieth
-    first = int(given["normal"].tocsc()[:, [61]].indices[0])
+    rows[1, turning] = 1.0  # dry friction against the turning of the fastest
+    rows[2, rolling] = 1.0  # and rolling friction at a contact that is pressed
     problem = ContactProblem(
         **given,
         joint=rows[[0]],
         box=rows[[1, 2]],
         box_limit=[1e-4, 0.0],
-        box_contact=[-1, first],
+        box_contact=[-1, pressed],
         box_friction=[0.0, 1e-3],
     )
-    assert first < nc
+    assert pressed < nc
     solution = Coulomb().solve(problem)
     assert solution.certificate.passed, str(solution.certificate)
     assert solution.rungs[-1] == "interior point"
     assert solution.velocity[0] == pytest.approx(solution.velocity[3], abs=1e-9)
-    assert np.abs(solution.box).max() > 0.0
+    assert abs(solution.box[0]) == pytest.approx(1e-4, rel=1e-9)
+    assert abs(solution.box[1]) > 1e-6 * solution.normal[pressed]
 
 
 def test_the_order_of_degrees_of_freedom_does_not_matter_to_a_sparse_problem():

@@ -16,7 +16,8 @@ def read_clutter(path):
     """The problem in `path`, and the last step's impulses (nc, 3), or None where unknown."""
     with np.load(path) as found:
         if "format" in found:  # as `ContactProblem.save` wrote it
-            return ContactProblem.load(path), None
+            problem = ContactProblem.load(path)
+            return problem.dense() if problem.is_sparse else problem, None
         arrays = dict(found)
     contacts, nv = len(arrays["bound"]), len(arrays["velocity"])
     rows = np.zeros((contacts, 3, nv))

@@ -71,6 +71,12 @@ GROWTH = 8
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
 _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
+LATE_STAGES = (
+    refine_contacts, pass_by, follow_turns, take_turn, spread_residual, part_island,
+)  # fmt: skip
+"""What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
+step that needs it."""
+
 _GATHERED = np.array([Count.ITERATIONS, Count.ATTEMPTS, Count.BLOCKS])
 
 

@@ -1,0 +1,57 @@
+"""The interior point's path, where it folds."""
+
+import numpy as np
+import pytest
+from clutter import FILES, read_clutter
+
+from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turns
+from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, SOLVED, follow_path
+from stiction.contact.solvers.interior_point.solve import fill
+from stiction.contact.solvers.islands import solve_blocks, take_turn
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+
+FOLDED = [path for path in FILES if path.stem.startswith("fold")]
+
+
+def posed(path):
+    """(workspace, its largest island, how hard that is loaded), solved; whoever wants to solve it
+    otherwise begins anew."""
+    problem, _ = read_clutter(path)
+    work, layout = fill(problem)
+    setting = work.request.setting
+    setting[Setting.LAW], setting[Setting.DEADLINE] = Law.COULOMB, ENDLESS
+    solve_blocks(work.packed.ctypes.data, layout.blocks)
+    k = int(work.request.outcome[:, Outcome.LOAD].argmax())
+    return work, k, float(work.request.outcome[k, Outcome.LOAD])
+
+
+@pytest.mark.parametrize("path", FOLDED, ids=lambda path: path.stem)
+def test_a_path_that_folds_is_followed_to_its_end(path):
+    work, k, load = posed(path)
+    address = work.packed.ctypes.data
+    assert follow_path(address, k, load, COLD_ATTEMPT, np.inf) > 1e-6
+    found = [follow_turns(address, k, load, number, np.inf) for number in range(len(TURNS))]
+    assert min(found) <= SOLVED
+
+
+@pytest.mark.parametrize("path", FOLDED, ids=lambda path: path.stem)
+def test_what_a_path_finds_takes_the_place_of_what_the_island_had(path):
+    work, k, _ = posed(path)
+    work.newton.f[:], work.newton.v[:] = 0.0, work.request.v_free
+    outcome, address = work.request.outcome, work.packed.ctypes.data
+    outcome[k, Outcome.RESIDUAL] = np.inf
+    for number in range(len(TURNS)):
+        before = outcome[k, Outcome.RESIDUAL]
+        take_turn(address, k, number)
+        assert outcome[k, Outcome.RESIDUAL] <= before
+    assert outcome[k, Outcome.RESIDUAL] <= SOLVED
+    assert np.abs(work.newton.f).max() > 0.0
+
+
+def test_a_path_ends_at_its_deadline():
+    work, k, load = posed(FOLDED[0])
+    work.request.setting[Setting.DEADLINE] = 0
+    work.request.setting[Setting.FACTORIZATIONS] = 0
+    assert follow_turns(work.packed.ctypes.data, k, load, 0, np.inf) == np.inf
+    assert work.request.setting[Setting.FACTORIZATIONS] == 0
