@@ -11,13 +11,16 @@ is not carried along are the velocity v_k and the acceleration a_k of what k is 
 
     p_k = v_k x S_k,    q_k = a_k x S_k + v_k x p_k,    c_k = (v_k + v_k') x S_k
     B y = I (y x v) + y x* I v + v x* I y
+        = (tr(J) a x w - 2 J a x w + 2 h x (a x u), 2 a x f)
 
     dtau_j / dq_k = S_j . (I_j q_k + B_j p_k)                  where k comes before j
                     S_j . (S_k x* F_k + I_k q_k + B_k p_k)     where it does not, and j moves k
     dtau_j / dv_k = S_j . (I q_k' + B S_k), q_k' = c_k         I and B of the farther one
 
-with I, B and F summed over all that is moved, and v_k' the velocity after k. A ball joint's three
-turns, and a free joint's, come before one another, and v_k is that before all three.
+with I, B and F summed over all that is moved, and v_k' the velocity after k. Of B y only the turn a
+of y matters, by Jacobi's identity: v = (w, u), I = (J, h, m) with the inertia J of turns and the
+first moment h, and f the linear momentum. A ball joint's three turns, and a free joint's, come
+before one another, and v_k is that before all three.
 
 Garofalo, Ott & Albu-Schaeffer (2013); Carpentier & Mansard (2018); the form is that of Singh,
 Russell & Wensing (2022). Motions and forces are MuJoCo's, six numbers, the turn first, about the
@@ -34,7 +37,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean_leaf
+from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
 
 Indices = NDArray[np.int64]
@@ -93,16 +96,16 @@ class Motion(NamedTuple):
     push: Array  # (nv, 6) acceleration of what each degree of freedom is fixed to
     force: Array  # (nbody, 6) this and the next two: of a body and all that it carries
     inertia: Array  # (nbody, 10) as MuJoCo's cinert
-    bias: Array  # (nbody, 6, 6) B
-    six: Array  # (nv, 8, 6) vectors of each degree of freedom
+    bias: Array  # (nbody, 4, 3) B: the turns it makes of turns, a matrix, and 2 f
+    six: Array  # (nv, 7, 6) vectors of each degree of freedom
 
 
 def allocate_motion(nbody: int, nv: int) -> Motion:
     """Room for a model."""
     return Motion(
         np.zeros((nbody, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nbody, 6)),
-        np.zeros((nv, 6)), np.zeros((nbody, 6)), np.zeros((nbody, 10)), np.zeros((nbody, 6, 6)),
-        np.zeros((nv, 8, 6)),
+        np.zeros((nv, 6)), np.zeros((nbody, 6)), np.zeros((nbody, 10)), np.zeros((nbody, 4, 3)),
+        np.zeros((nv, 7, 6)),
     )  # fmt: skip
 
 
@@ -202,43 +205,71 @@ def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
                 acceleration[i, c] += cdof[j, c] * a[j] + six[j, 0, c] * v[j]
 
 
-@kernel
-def _carry(d, tree: Tree, motion: Motion, moves):
+@lean_leaf
+def _put_bias(inertia, i, velocity, out):
+    """out (4, 3) := B of body i."""
+    xx, yy, zz = inertia[i, 0], inertia[i, 1], inertia[i, 2]
+    xy, xz, yz = inertia[i, 3], inertia[i, 4], inertia[i, 5]
+    h0, h1, h2, mass = inertia[i, 6], inertia[i, 7], inertia[i, 8], inertia[i, 9]
+    w0, w1, w2 = velocity[i, 0], velocity[i, 1], velocity[i, 2]
+    u0, u1, u2 = velocity[i, 3], velocity[i, 4], velocity[i, 5]
+    # tr(J) - 2 J, then -w x of it; and 2 h x (a x u) = 2 ((h . u) a - u (h . a))
+    a0, a1, a2 = yy + zz - xx, xx + zz - yy, xx + yy - zz
+    b0, b1, b2 = -2.0 * xy, -2.0 * xz, -2.0 * yz
+    along = 2.0 * (h0 * u0 + h1 * u1 + h2 * u2)
+    out[0, 0] = w2 * b0 - w1 * b1 + along - 2.0 * u0 * h0
+    out[0, 1] = w2 * a1 - w1 * b2 - 2.0 * u0 * h1
+    out[0, 2] = w2 * b2 - w1 * a2 - 2.0 * u0 * h2
+    out[1, 0] = w0 * b1 - w2 * a0 - 2.0 * u1 * h0
+    out[1, 1] = w0 * b2 - w2 * b0 + along - 2.0 * u1 * h1
+    out[1, 2] = w0 * a2 - w2 * b1 - 2.0 * u1 * h2
+    out[2, 0] = w1 * a0 - w0 * b0 - 2.0 * u2 * h0
+    out[2, 1] = w1 * b0 - w0 * a1 - 2.0 * u2 * h1
+    out[2, 2] = w1 * b1 - w0 * b2 + along - 2.0 * u2 * h2
+    out[3, 0] = 2.0 * (mass * u0 - h1 * w2 + h2 * w1)
+    out[3, 1] = 2.0 * (mass * u1 - h2 * w0 + h0 * w2)
+    out[3, 2] = 2.0 * (mass * u2 - h0 * w1 + h1 * w0)
+
+
+@lean_leaf
+def _add_bias(bias, x, j, out, k):
+    """out[k] += B x[j]."""
+    a, b, c = x[j, 0], x[j, 1], x[j, 2]
+    f0, f1, f2 = bias[3, 0], bias[3, 1], bias[3, 2]
+    out[k, 0] += bias[0, 0] * a + bias[0, 1] * b + bias[0, 2] * c
+    out[k, 1] += bias[1, 0] * a + bias[1, 1] * b + bias[1, 2] * c
+    out[k, 2] += bias[2, 0] * a + bias[2, 1] * b + bias[2, 2] * c
+    out[k, 3] += b * f2 - c * f1
+    out[k, 4] += c * f0 - a * f2
+    out[k, 5] += a * f1 - b * f0
+
+
+@lean_leaf
+def _put_bias_transposed(bias, x, j, out, k):
+    """out[k] := B' x[j], whose first three numbers are all that is not zero."""
+    a, b, c, u, v, w = x[j, 0], x[j, 1], x[j, 2], x[j, 3], x[j, 4], x[j, 5]
+    f0, f1, f2 = bias[3, 0], bias[3, 1], bias[3, 2]
+    out[k, 0] = bias[0, 0] * a + bias[1, 0] * b + bias[2, 0] * c + f1 * w - f2 * v
+    out[k, 1] = bias[0, 1] * a + bias[1, 1] * b + bias[2, 1] * c + f2 * u - f0 * w
+    out[k, 2] = bias[0, 2] * a + bias[1, 2] * b + bias[2, 2] * c + f0 * v - f1 * u
+
+
+@lean
+def _carry(cinert, tree: Tree, motion: Motion, moves):
     """Forces, inertias and, if anything moves, B of bodies and all that they carry."""
     nbody = tree.parent.shape[0]
-    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
     force, inertia, bias = motion.force, motion.inertia, motion.bias
-    velocity, acceleration = motion.velocity, motion.acceleration
-    for i in range(nbody):
+    velocity, momentum = motion.velocity, motion.six[0]
+    for i in range(1, nbody):
         for c in range(10):
-            inertia[i, c] = cinert[i, c] if i > 0 else 0.0
+            inertia[i, c] = cinert[i, c]
         for c in range(6):
-            force[i, c] = 0.0
-        if i == 0:
-            continue
-        times_inertia(inertia, i, acceleration, i, force, i)
-        if not moves:
-            continue
-        B = bias[i]
-        for r in range(6):
-            for c in range(6):
-                B[r, c] = 0.0
-        # B by its columns, kept as rows: each is what a unit motion y makes.
-        unit, out = motion.six[0], B
-        momentum = motion.six[0]
-        for c in range(6):
-            momentum[1, c] = 0.0
-        times_inertia(inertia, i, velocity, i, momentum, 1)
-        for y in range(6):
-            for c in range(6):
-                unit[2, c] = 1.0 if c == y else 0.0
-                unit[3, c] = unit[4, c] = 0.0
-            cross_motion(unit, 2, velocity, i, 1.0, unit, 3)
-            times_inertia(inertia, i, unit, 3, out, y)
-            cross_force(unit, 2, momentum, 1, out, y)
-            times_inertia(inertia, i, unit, 2, unit, 4)
-            cross_force(velocity, i, unit, 4, out, y)
-        cross_force(velocity, i, momentum, 1, force, i)
+            force[i, c] = momentum[1, c] = 0.0
+        times_inertia(inertia, i, motion.acceleration, i, force, i)
+        if moves:
+            _put_bias(inertia, i, velocity, bias[i])
+            times_inertia(inertia, i, velocity, i, momentum, 1)
+            cross_force(velocity, i, momentum, 1, force, i)
     for i in range(nbody - 1, 0, -1):
         p = tree.parent[i]
         if p > 0:
@@ -246,15 +277,73 @@ def _carry(d, tree: Tree, motion: Motion, moves):
                 inertia[p, c] += inertia[i, c]
             for c in range(6):
                 force[p, c] += force[i, c]
-            for r in range(6 if moves else 0):
-                for c in range(6):
-                    bias[p, r, c] += bias[i, r, c]
+            if moves:
+                ours, theirs = bias[p], bias[i]
+                for r in range(4):
+                    for c in range(3):
+                        ours[r, c] += theirs[r, c]
+
+
+@lean
+def _describe(cdof, tree: Tree, motion: Motion, moves):
+    """motion.six := of each degree of freedom p, q, S x* F + I q + B p, I S, B'S, c, I c + B S;
+    where nothing moves, the second to the fourth alone."""
+    inertia = motion.inertia
+    for k in range(tree.before.shape[0]):
+        i, own = tree.body[k], motion.six[k]
+        for r in range(7):
+            for c in range(6):
+                own[r, c] = 0.0
+        cross_motion(motion.push, k, cdof, k, 1.0, own, 1)
+        cross_force(cdof, k, motion.force, i, own, 2)
+        times_inertia(inertia, i, cdof, k, own, 3)
+        if moves:
+            cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
+            cross_motion(motion.start, k, own, 0, 1.0, own, 1)
+            _add_bias(motion.bias[i], own, 0, own, 2)
+            _put_bias_transposed(motion.bias[i], cdof, k, own, 4)
+            for c in range(6):
+                own[5, c] = own[0, c]
+            cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
+            times_inertia(inertia, i, own, 5, own, 6)
+            _add_bias(motion.bias[i], cdof, k, own, 6)
+        times_inertia(inertia, i, own, 1, own, 2)
 
 
 @lean_leaf
-def _behind(six, j, k):
-    """dtau_j / dq_k where k comes before j."""
-    return six_dot(six[j], 3, six[k], 1) + six_dot(six[j], 4, six[k], 0)
+def _turn_dot(a, i, b, j):
+    """a[i] . b[j], of their turns alone."""
+    return a[i, 0] * b[j, 0] + a[i, 1] * b[j, 1] + a[i, 2] * b[j, 2]
+
+
+@lean_leaf
+def _behind(ours, theirs):
+    """dtau_j / dq_k where k comes before j, by what `_describe` has of j and of k."""
+    return six_dot(ours, 3, theirs, 1) + _turn_dot(ours, 4, theirs, 0)
+
+
+@lean
+def _add_forces(cdof, tree: Tree, motion: Motion, scale, by_place, by_speed, moves):
+    six = motion.six
+    for j in range(tree.before.shape[0]):
+        k, own = j, six[j]
+        while k >= 0:
+            theirs = six[k]
+            if j == k:
+                by_place[k, j] += scale * six_dot(cdof, k, own, 2)
+            else:
+                by_place[j, k] += scale * _behind(own, theirs)
+                if tree.lead[j] == tree.lead[k]:  # turns of one joint
+                    by_place[k, j] += scale * _behind(theirs, own)
+                else:
+                    by_place[k, j] += scale * six_dot(cdof, k, own, 2)
+            if moves:
+                by_speed[k, j] += scale * six_dot(cdof, k, own, 6)
+                if j != k:
+                    by_speed[j, k] += scale * (
+                        six_dot(own, 3, theirs, 5) + _turn_dot(own, 4, cdof, k)
+                    )
+            k = tree.before[k]
 
 
 @kernel
@@ -262,49 +351,9 @@ def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_spee
     """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
     nv), the latter if anything moves: else p, c and B vanish. Velocities and accelerations have
     been spread."""
-    _carry(d, tree, motion, moves)
-    nv = tree.before.shape[0]
+    nv, nbody = tree.before.shape[0], tree.parent.shape[0]
     cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
-    force, inertia, bias, six = motion.force, motion.inertia, motion.bias, motion.six
-    # Of each degree of freedom: p, q, S x* F + I q + B p, I S, B'S, c, I c + B S.
-    for k in range(nv):
-        i, own = tree.body[k], six[k]
-        for r in range(8):
-            for c in range(6):
-                own[r, c] = 0.0
-        cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
-        cross_motion(motion.push, k, cdof, k, 1.0, own, 1)
-        cross_motion(motion.start, k, own, 0, 1.0, own, 1)
-        cross_force(cdof, k, force, i, own, 2)
-        times_inertia(inertia, i, own, 1, own, 2)
-        times_inertia(inertia, i, cdof, k, own, 3)
-        if not moves:
-            continue
-        for c in range(6):
-            own[5, c] = own[0, c]
-        cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
-        times_inertia(inertia, i, own, 5, own, 6)
-        B = bias[i]  # its rows are the columns of B
-        for y in range(6):
-            own[4, y] = six_dot(B, y, cdof, k)
-            p, s = own[0, y], cdof[k, y]
-            for c in range(6):
-                own[2, c] += B[y, c] * p
-                own[6, c] += B[y, c] * s
-    for j in range(nv):
-        k = j
-        while k >= 0:
-            turns = tree.lead[j] == tree.lead[k] and j != k  # of one joint
-            if j != k:
-                by_place[j, k] += scale * _behind(six, j, k)
-            if turns:
-                by_place[k, j] += scale * _behind(six, k, j)
-            else:
-                by_place[k, j] += scale * six_dot(cdof, k, six[j], 2)
-            if moves:
-                by_speed[k, j] += scale * six_dot(cdof, k, six[j], 6)
-                if j != k:
-                    by_speed[j, k] += scale * (
-                        six_dot(six[j], 3, six[k], 5) + six_dot(six[j], 4, cdof, k)
-                    )
-            k = tree.before[k]
+    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
+    _carry(cinert, tree, motion, moves)
+    _describe(cdof, tree, motion, moves)
+    _add_forces(cdof, tree, motion, scale, by_place, by_speed, moves)
