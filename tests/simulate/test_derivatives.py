@@ -79,6 +79,72 @@ def test_smooth_motion_has_the_derivatives_of_its_steps(name):
     assert_agree(stiction.Simulator(model), data, 1e-6, eps=1e-5)
 
 
+TUMBLING = """
+<mujoco>
+  <option timestep="0.01"/>
+  <worldbody>
+    <body pos="0 0 1" euler="10 20 30"><freejoint/>
+      <inertial pos=".1 -.2 .05" mass="2" fullinertia=".3 .2 .25 .02 -.03 .01"/></body>
+    <body pos="2 0 1"><freejoint/><geom type="box" size=".1 .2 .3"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+def test_free_bodies_that_tumble_about_what_is_not_their_origin(damping):
+    model, data = load(TUMBLING)
+    model.dof_damping[:6] = damping * np.arange(1, 7)
+    data.qvel[:] = np.random.default_rng(0).normal(size=12)
+    data.xfrc_applied[1] = [1.0, -2.0, 3.0, 0.2, 0.5, -0.3]
+    assert assert_agree(stiction.Simulator(model), data, 1e-8, eps=1e-5).is_compiled
+
+
+SERVOS = """
+<mujoco>
+  <worldbody>
+    <body><joint name="a" axis="0 1 0" damping=".1"/><geom type="capsule" fromto="0 0 0 .5 0 0"
+        size=".05"/>
+      <body pos=".5 0 0"><joint name="b" axis="0 1 0"/><geom type="capsule" size=".05"
+          fromto="0 0 0 .5 0 0"/></body></body>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="a" coef=".7"/><joint joint="b" coef="-.4"/></fixed></tendon>
+  <actuator>
+    <motor joint="a" ctrllimited="true" ctrlrange="-.1 .1"/>
+    <motor joint="a" gear="3" ctrllimited="true" ctrlrange="-1 1"/>
+    <position tendon="t" kp="20" kv="2"/>
+    <position joint="b" kp="20" kv="2" forcelimited="true" forcerange="-.01 .01"/>
+    <general joint="b" gaintype="affine" gainprm="2 3 0" biastype="affine" biasprm=".1 -4 -.2"/>
+    <general joint="a" dyntype="filter" dynprm=".02" gainprm="5"/>
+    <general joint="b" dyntype="filterexact" dynprm=".02" gainprm="5" actearly="true"/>
+    <general tendon="t" dyntype="integrator" gaintype="affine" gainprm="2 3 0" actlimited="true"
+      actrange="-1 1"/>
+    <general joint="b" dyntype="integrator" gainprm="2" actlimited="true" actrange="-.2 .2"
+      actearly="true"/>
+    <motor joint="b" group="3"/>
+    <general joint="b" group="3" dyntype="filter" dynprm=".02"/>
+  </actuator>
+</mujoco>"""
+
+
+def test_servos_activations_and_their_limits():
+    model, data = load(SERVOS)
+    model.opt.disableactuator = 1 << 3
+    data.ctrl[:], data.act[:] = 0.3, 0.25
+    data.qpos[:], data.qvel[:] = [0.3, -0.2], [1.0, 2.0]
+    found = assert_agree(stiction.Simulator(model), data, 1e-8, eps=1e-5)
+    assert found.is_compiled
+    assert not found.B[:, [0, 3, 8, 9, 10]].any()  # beyond a range, or disabled
+    assert found.B[:, [1, 2, 4, 5, 6, 7]].any(axis=0).all()
+
+
+def test_controls_at_the_end_of_their_range_move_inward():
+    model, data = load(SERVOS)
+    data.ctrl[:2] = 0.05, 1.0
+    inside = stiction.Simulator(model).derivatives(data).B
+    data.ctrl[0] = 0.1
+    assert_allclose(stiction.Simulator(model).derivatives(data).B, inside, atol=1e-12)
+
+
 SCENES = ["pinch", "grasp", "incline", "sliding-cube", "ladder", "quadruped", "humanoid"]
 SCENES += ["tap-dance", "jack", "block-feeder"]
 

@@ -46,7 +46,6 @@ class Working(NamedTuple):
     correction: Array  # (nv,) w
     acceleration: Array  # (nv,)
     zero: Array  # (nv,)
-    none: Indices  # (0,)
     alone: Indices  # (nv,) 1 for free bodies of their own
     turns: Indices  # (k,) first degree of freedom of each quaternion
     rotation: Array  # (2, 3, 3)
@@ -75,7 +74,7 @@ class Transition:
             np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
             np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, nv)),
             np.zeros((n, ROWS), np.int64), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv),
-            np.zeros(nv), np.zeros(nv), np.zeros(0, np.int64), alone, quaternion_dofs(m),
+            np.zeros(nv), np.zeros(nv), alone, quaternion_dofs(m),
             np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
             np.zeros((rows, columns)), np.zeros((rows, 6)), np.zeros(rows),
             np.zeros((nv, columns)),

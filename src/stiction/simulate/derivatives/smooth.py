@@ -1,9 +1,10 @@
 """Derivatives of springs, dampers and actuators, where each acts along coordinates of its own.
 
-An actuator's force depends on its own length, speed, control and activation alone. So all of them
-are moved at once, MuJoCo evaluates its actuators twice, and the difference of each one's force is
-its derivative; along a joint or a tendon of joints its lever is a constant. Springs of hinges and
-slides are treated alike. `plain` says whether a model has nothing else.
+An actuator's force is affine in its length, its speed, and its control or activation; along a joint
+or a tendon of joints its lever is a constant. What stands at a limit of its range stays there;
+controls at the very end of theirs are taken as moving inward. Springs of hinges and slides are
+moved all at once, MuJoCo evaluates them twice, and the difference of each one's force is its
+derivative. `plain` says whether a model has nothing else.
 """
 
 from __future__ import annotations
@@ -15,22 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import library as mj
-from stiction.bridge.layout import integers, numbers, offset, pointer
+from stiction.bridge.layout import integer, integers, numbers, offset, pointer
 from stiction.bridge.margins import SLIDE
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.contacts import Slopes
 
 Indices = NDArray[np.int64]
 
-_FORCE, _LENGTH, _SPEED, _CTRL, _ACT, _QPOS, _QVEL, _PASSIVE, _TIME = (
+_FORCE, _LENGTH, _CTRL, _ACT, _QPOS, _PASSIVE = (
     offset("mjData", name)
-    for name in (
-        "actuator_force", "actuator_length", "actuator_velocity", "ctrl", "act", "qpos", "qvel",
-        "qfrc_passive", "time",
-    )
-)  # fmt: skip
+    for name in ("actuator_force", "actuator_length", "ctrl", "act", "qpos", "qfrc_passive")
+)
 _NNZ, _ADR, _COL = (offset("mjData", f"moment_{name}") for name in ("rownnz", "rowadr", "colind"))
 _MOMENT, _ACTUATION = offset("mjData", "actuator_moment"), offset("mjData", "qfrc_actuator")
 
@@ -38,9 +36,16 @@ _GAIN, _BIAS, _TRN, _DYN = (
     mujoco.mjtGain, mujoco.mjtBias, mujoco.mjtTrn, mujoco.mjtDyn,
 )  # fmt: skip
 _OFF = mujoco.mjtDisableBit
+_NQ = offset("mjModel", "nq")
+_INTEGRATOR, _FILTER, _FILTER_EXACT = (
+    int(kind) for kind in (_DYN.mjDYN_INTEGRATOR, _DYN.mjDYN_FILTER, _DYN.mjDYN_FILTEREXACT)
+)
 
 STRETCH = 1e-5
-"""How far lengths, controls and the rest are moved: forces are all but linear in them."""
+"""How far springs are stretched: forces are all but linear in it."""
+
+LEAST_LAG = float(mujoco.mjMINVAL)
+"""Of filters [s], as MuJoCo has it."""
 
 
 @packed
@@ -51,10 +56,17 @@ class Springs(NamedTuple):
     stiff: Indices  # (2, k) position and degree of freedom of each joint with a spring
     limited: Array  # (nv, 2) least and largest force of actuators on a degree of freedom
     owner: Indices  # (na,) the actuator of each activation
-    ends: Array  # (2, nu) forces of actuators
-    after: Array  # (2, na) activations after the step
-    kept: Array  # (nq + nv + na,) the state
-    rate: Array  # (nu,) derivatives of the actuators' forces
+    state: Indices  # (nu,) the activation of each actuator, or -1
+    early: Indices  # (nu,) 1 where the force is that of the next activation
+    gain: Array  # (nu, 2) force by control or activation: constant, and by length
+    bias: Array  # (nu, 2) force by length, and by speed
+    dynamics: Indices  # (na,) of each activation, `mjtDyn`; -1 where it stays as it is
+    lag: Array  # (na,) of filters [s]
+    control: Array  # (nu, 2) least and largest control, force and activation
+    force: Array  # (nu, 2)
+    activation: Array  # (na, 2)
+    next: Array  # (na, 2) the next activation by itself, and by the control
+    rate: Array  # (3, nu) an actuator's force by length, speed, and control or activation
 
 
 def read_springs(model: mujoco.MjModel) -> Springs:
@@ -69,20 +81,48 @@ def read_springs(model: mujoco.MjModel) -> Springs:
     limited = np.tile([-np.inf, np.inf], (m.nv, 1))
     for joint in np.flatnonzero(m.jnt_actfrclimited):
         limited[m.jnt_dofadr[joint]] = m.jnt_actfrcrange[joint]
-    owner = np.zeros(m.na, np.int64)
-    for k in range(m.nu):
-        if m.actuator_actadr[k] >= 0:
-            owner[m.actuator_actadr[k]] = k
+    owner, state = np.zeros(m.na, np.int64), np.full(m.nu, -1)
+    for k in np.flatnonzero(m.actuator_actadr[: m.nu] >= 0):
+        owner[m.actuator_actadr[k]], state[k] = k, m.actuator_actadr[k]
+    off = _disabled(m)
+    gain, bias = m.actuator_gainprm[:, :2].copy(), m.actuator_biasprm[:, 1:3].copy()
+    gain[m.actuator_gaintype != _GAIN.mjGAIN_AFFINE, 1] = 0.0
+    bias[m.actuator_biastype != _BIAS.mjBIAS_AFFINE] = 0.0
+    gain[off], bias[off] = 0.0, 0.0
+    clamped = not m.opt.disableflags & _OFF.mjDSBL_CLAMPCTRL
+    control = _ranges(m.actuator_ctrlrange, m.actuator_ctrllimited & clamped)
+    activation = _ranges(m.actuator_actrange, m.actuator_actlimited)[owner]
     return Springs(
         damping,
         np.array([m.jnt_qposadr[stiff], m.jnt_dofadr[stiff]], np.int64).reshape(2, -1),
         limited,
         owner,
-        np.zeros((2, m.nu)),
-        np.zeros((2, m.na)),
-        np.zeros(m.nq + m.nv + m.na),
-        np.zeros(m.nu),
+        state,
+        np.asarray(m.actuator_actearly).astype(np.int64),
+        gain,
+        bias,
+        np.where(off, -1, m.actuator_dyntype)[owner].astype(np.int64),
+        np.maximum(LEAST_LAG, m.actuator_dynprm[:, 0])[owner],
+        control,
+        _ranges(m.actuator_forcerange, m.actuator_forcelimited),
+        activation,
+        np.zeros((m.na, 2)),
+        np.zeros((3, m.nu)),
     )
+
+
+def _disabled(m: mujoco.MjModel) -> NDArray[np.bool_]:
+    """(nu,) whether each actuator is off."""
+    if m.opt.disableflags & _OFF.mjDSBL_ACTUATION:
+        return np.ones(m.nu, bool)
+    group = np.asarray(m.actuator_group)
+    grouped = (group >= 0) & (group <= 30)
+    return grouped & ((int(m.opt.disableactuator) >> np.where(grouped, group, 0)) & 1).astype(bool)
+
+
+def _ranges(ends: Array, limited: NDArray[np.uint8]) -> Array:
+    """(n, 2) least and largest, where there are limits."""
+    return np.where(np.asarray(limited, bool)[:, None], ends, [-np.inf, np.inf])
 
 
 def plain(model: mujoco.MjModel) -> bool:
@@ -130,107 +170,83 @@ def _plain_actuators(m: mujoco.MjModel) -> bool:
     return bool(np.isin(m.actuator_biastype, [_BIAS.mjBIAS_NONE, _BIAS.mjBIAS_AFFINE]).all())
 
 
-@kernel
-def _evaluate_ends(m, d, address, n, springs: Springs, activations):
-    """Forces of actuators, and activations after the step, with the n numbers at the address moved
-    to either side. They are put back."""
-    nu, na = springs.ends.shape[1], springs.after.shape[1]
-    moved, force = numbers(address, n), numbers(pointer(d + _FORCE), nu)
-    act, time = numbers(pointer(d + _ACT), na), numbers(d + _TIME, 1)
-    nv = springs.damping.shape[0]
-    nq = springs.kept.shape[0] - nv - na
-    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
-    for side in range(2):
-        amount = STRETCH - 2.0 * STRETCH * side
-        for k in range(n):
-            moved[k] += amount
-        mj.fwd_actuation(m, d)
-        for k in range(nu):
-            springs.ends[side, k] = force[k]
-        if activations:
-            kept, now = springs.kept, time[0]
-            for k in range(nq):
-                kept[k] = qpos[k]
-            for k in range(nv):
-                kept[nq + k] = qvel[k]
-            for k in range(na):
-                kept[nq + nv + k] = act[k]
-            mj.euler(m, d)
-            for k in range(na):
-                springs.after[side, k] = act[k]
-                act[k] = kept[nq + nv + k]
-            for k in range(nq):
-                qpos[k] = kept[k]
-            for k in range(nv):
-                qvel[k] = kept[nq + k]
-            time[0] = now
-        for k in range(n):
-            moved[k] -= amount
-    for k in range(nu):
-        springs.rate[k] = (springs.ends[0, k] - springs.ends[1, k]) / (2.0 * STRETCH)
+@lean
+def _next_activations(dt, ctrl, act, springs: Springs):
+    """springs.next := of all activations."""
+    for k in range(springs.owner.shape[0]):
+        u, kind, lag = ctrl[springs.owner[k]], springs.dynamics[k], springs.lag[k]
+        low, high = springs.control[springs.owner[k], 0], springs.control[springs.owner[k], 1]
+        stay, share = 1.0, 0.0
+        if kind == _INTEGRATOR:
+            share = dt
+        elif kind == _FILTER:
+            stay, share = 1.0 - dt / lag, dt / lag
+        elif kind == _FILTER_EXACT:
+            stay = np.exp(-dt / lag)
+            share = 1.0 - stay
+        after = stay * act[k] + share * min(max(u, low), high)
+        moves = springs.activation[k, 0] < after < springs.activation[k, 1]
+        springs.next[k, 0] = stay if moves else 0.0
+        springs.next[k, 1] = share if moves and low <= u <= high else 0.0
 
 
-@kernel
-def _add_servos(d, dt, springs: Springs, out):
-    """out (nv, nv) += the forces' rates by length or speed, through their levers."""
-    nu = springs.rate.shape[0]
-    count, start = integers(pointer(d + _NNZ), nu), integers(pointer(d + _ADR), nu)
-    total = start[nu - 1] + count[nu - 1]
-    column, lever = integers(pointer(d + _COL), total), numbers(pointer(d + _MOMENT), total)
-    push = numbers(pointer(d + _ACTUATION), out.shape[0])
-    for i in range(nu):
-        if springs.rate[i] != 0.0:
-            for a in range(start[i], start[i] + count[i]):
-                j = column[a]
-                if push[j] > springs.limited[j, 0] and push[j] < springs.limited[j, 1]:
-                    scale = dt * springs.rate[i] * lever[a]
-                    for b in range(start[i], start[i] + count[i]):
-                        out[j, column[b]] += scale * lever[b]
+@lean
+def _find_rates(force, length, ctrl, act, springs: Springs):
+    """springs.rate := of all forces."""
+    rate, gain, bias = springs.rate, springs.gain, springs.bias
+    for i in range(rate.shape[1]):
+        rate[0, i] = rate[1, i] = rate[2, i] = 0.0
+        if not springs.force[i, 0] < force[i] < springs.force[i, 1]:
+            continue
+        at = springs.state[i]
+        u = min(max(ctrl[i], springs.control[i, 0]), springs.control[i, 1])
+        rate[0, i] = gain[i, 1] * (act[at] if at >= 0 else u) + bias[i, 0]
+        rate[1, i] = bias[i, 1]
+        if at >= 0 or u == ctrl[i]:
+            rate[2, i] = gain[i, 0] + gain[i, 1] * length[i]
 
 
-@kernel
-def _put_inputs(d, dt, springs: Springs, owner, out):
-    """out (nv, n) := forces by inputs; owner (n,): the actuator of each, or none where each has its
-    own."""
-    nu = springs.rate.shape[0]
-    count, start = integers(pointer(d + _NNZ), nu), integers(pointer(d + _ADR), nu)
-    total = start[nu - 1] + count[nu - 1]
-    column, lever = integers(pointer(d + _COL), total), numbers(pointer(d + _MOMENT), total)
-    push = numbers(pointer(d + _ACTUATION), out.shape[0])
-    for k in range(out.shape[1]):
-        i = owner[k] if owner.shape[0] > 0 else k
+@lean
+def _add_forces(start, count, column, lever, push, dt, springs: Springs, out: Slopes):
+    """Adds the forces' rates to `out`, through their levers."""
+    for i in range(springs.rate.shape[1]):
+        at = springs.state[i]
         for a in range(start[i], start[i] + count[i]):
             j = column[a]
-            if push[j] > springs.limited[j, 0] and push[j] < springs.limited[j, 1]:
-                out[j, k] += dt * springs.rate[i] * lever[a]
+            if not springs.limited[j, 0] < push[j] < springs.limited[j, 1]:
+                continue
+            scale = dt * lever[a]
+            for b in range(start[i], start[i] + count[i]):
+                out.push_q[j, column[b]] += scale * springs.rate[0, i] * lever[b]
+                out.push_v[j, column[b]] += scale * springs.rate[1, i] * lever[b]
+            by = scale * springs.rate[2, i]
+            if at < 0:
+                out.push_u[j, i] += by
+            elif springs.early[i] == 0:
+                out.push_a[j, at] += by
+            else:
+                out.push_a[j, at] += by * springs.next[at, 0]
+                out.push_u[j, i] += by * springs.next[at, 1]
 
 
 @kernel
-def differentiate_actuators(m, d, dt, springs: Springs, none, out: Slopes):
-    """Adds to `out` what actuators do; none (0,): no owners. The data's actuators are evaluated
-    once more at the end."""
-    nu, na = springs.rate.shape[0], springs.owner.shape[0]
+def differentiate_actuators(d, dt, springs: Springs, out: Slopes):
+    """Adds to `out` what actuators do."""
+    nu, na, nv = springs.rate.shape[1], springs.owner.shape[0], springs.damping.shape[0]
     if nu == 0:
         return
-    _evaluate_ends(m, d, pointer(d + _LENGTH), nu, springs, False)
-    mj.fwd_actuation(m, d)
-    _add_servos(d, dt, springs, out.push_q)
-    _evaluate_ends(m, d, pointer(d + _SPEED), nu, springs, False)
-    mj.fwd_actuation(m, d)
-    _add_servos(d, dt, springs, out.push_v)
-    _evaluate_ends(m, d, pointer(d + _CTRL), nu, springs, na > 0)
-    mj.fwd_actuation(m, d)
-    _put_inputs(d, dt, springs, none, out.push_u)
-    if na == 0:
-        return
-    scale = 0.5 / STRETCH
+    ctrl, act = numbers(pointer(d + _CTRL), nu), numbers(pointer(d + _ACT), na)
+    _next_activations(dt, ctrl, act, springs)
     for k in range(na):
-        out.act_u[k, springs.owner[k]] = (springs.after[0, k] - springs.after[1, k]) * scale
-    _evaluate_ends(m, d, pointer(d + _ACT), na, springs, True)
-    mj.fwd_actuation(m, d)
-    _put_inputs(d, dt, springs, springs.owner, out.push_a)
-    for k in range(na):
-        out.act_a[k, k] = (springs.after[0, k] - springs.after[1, k]) * scale
+        out.act_a[k, k] = springs.next[k, 0]
+        out.act_u[k, springs.owner[k]] = springs.next[k, 1]
+    force, length = numbers(pointer(d + _FORCE), nu), numbers(pointer(d + _LENGTH), nu)
+    _find_rates(force, length, ctrl, act, springs)
+    count, start = integers(pointer(d + _NNZ), nu), integers(pointer(d + _ADR), nu)
+    total = start[nu - 1] + count[nu - 1]
+    column, lever = integers(pointer(d + _COL), total), numbers(pointer(d + _MOMENT), total)
+    push = numbers(pointer(d + _ACTUATION), nv)
+    _add_forces(start, count, column, lever, push, dt, springs, out)
 
 
 @kernel
@@ -241,8 +257,7 @@ def differentiate_springs(m, d, dt, springs: Springs, out: Slopes):
         out.push_v[j, j] -= dt * springs.damping[j]
     if count == 0:
         return
-    nq = springs.kept.shape[0] - nv - springs.owner.shape[0]
-    qpos, force = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _PASSIVE), nv)
+    qpos, force = numbers(pointer(d + _QPOS), integer(m + _NQ)), numbers(pointer(d + _PASSIVE), nv)
     for side in range(2):
         amount = STRETCH - 2.0 * STRETCH * side
         for k in range(count):

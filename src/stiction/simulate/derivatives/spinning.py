@@ -1,11 +1,16 @@
 """Free bodies, whose gyroscopic force is implicit (`bridge/gyroscopic.py`): the momentum that a
 step begins them with, by how they are turned and by how fast they move.
 
-A body alone has six degrees of freedom and a closed form for each part of its momentum; central
-differences of it in nine variables (where it is does not matter) are evaluated here, by itself. In
-how fast it moves along, undamped, the momentum is S times that.
+    z = S (v - v+) + S y,    y = A^-1 h f,    A = S + h N,    N = dc/dw
+    f: gravity, -c(w), damping D, applied forces
 
-    z = S (v - v+) + S A^-1 h f,    A = S + h dc/dv,    f: gravity, -c(w), damping, applied forces
+With w turned into N = N(w), linear in it, and r the axis that the body turns about, in the world,
+
+    dz/dw_k = S e_k - h S A^-1 (N(w) e_k + D e_k + N(y) e_k)
+    dz      = dS (v - v+ + y) + S A^-1 (h df - dS y - h r x N y)    as it turns
+    dS x    = r x (S x) - S (r x x)                                 r x: of what moves along alone
+
+because c is quadratic in w, and all but the damping is S, N and c of the body's own frame, turned.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from stiction.bridge.gyroscopic import bias_rate
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.linear import solve_dense
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Tree
@@ -29,53 +34,31 @@ _M, _XMAT, _SMOOTH, _XFRC = (
     offset("mjData", name) for name in ("M", "xmat", "qfrc_smooth", "xfrc_applied")
 )
 
-TURN_STEP = 1e-5
-"""How far turns are moved [rad], and speeds [m/s, rad/s]."""
-
 
 @packed
 class Spin(NamedTuple):
     """What one body is worked out in."""
 
     small: Array  # (6, 3, 3) of `gyroscopic.scratch`
-    rate: Array  # (6, 3)
+    rate: Array  # (2, 6, 3) N(w), N(y)
     block: Array  # (21,) lower rows of the inertia
-    mass: Array  # (6, 6) S
-    matrix: Array  # (6, 6) A
-    x: Array  # (6, 1)
-    turn: Array  # (9,) rotation, as it is
-    turned: Array  # (9,) as it is moved
-    given: Array  # (8, 6) v, v+, damping, constant force, and what is worked out; see `_momentum`
+    mass: Array  # (6, 6) S, without damping
+    matrix: Array  # (2, 6, 6) A
+    y: Array  # (6, 1)
+    x: Array  # (6, 9) for turns, then for speeds
+    turn: Array  # (9,) rotation
+    given: Array  # (7, 6) v, v+, D, constant force, applied wrench, c, that wrench along freedoms
     inertia: Array  # (4, 3) that of the turns, and the centre of mass
-    ends: Array  # (2, 6)
+    three: Array  # (6, 3)
 
 
 def allocate_spin() -> Spin:
     """Room for one body."""
     return Spin(
-        np.zeros((6, 3, 3)), np.zeros((6, 3)), np.zeros(21), np.zeros((6, 6)), np.zeros((6, 6)),
-        np.zeros((6, 1)), np.zeros(9), np.zeros(9), np.zeros((8, 6)), np.zeros((4, 3)),
-        np.zeros((2, 6)),
+        np.zeros((6, 3, 3)), np.zeros((2, 6, 3)), np.zeros(21), np.zeros((6, 6)),
+        np.zeros((2, 6, 6)), np.zeros((6, 1)), np.zeros((6, 9)), np.zeros(9), np.zeros((7, 6)),
+        np.zeros((4, 3)), np.zeros((6, 3)),
     )  # fmt: skip
-
-
-@lean
-def _fill_inertia(mass, rotation, spin: Spin):
-    """block := the lower rows of the inertia of a body that is so turned, one after the other."""
-    block, inertia = spin.block, spin.inertia
-    for k in range(21):
-        block[k] = 0.0
-    block[0] = block[2] = block[5] = mass
-    x, y, z = inertia[3, 0], inertia[3, 1], inertia[3, 2]
-    for j in range(3):
-        a, b, c = rotation[3 * j], rotation[3 * j + 1], rotation[3 * j + 2]
-        # column j of m [p] R'
-        block[6 + j] = mass * (y * c - z * b)
-        block[10 + j] = mass * (z * a - x * c)
-        block[15 + j] = mass * (x * b - y * a)
-    for i in range(3):
-        for j in range(i + 1):
-            block[(3 + i) * (4 + i) // 2 + 3 + j] = inertia[i, j]
 
 
 @kernel
@@ -118,45 +101,6 @@ def _applied(rotation, wrench, spin: Spin, out):
 
 
 @kernel
-def _momentum(mass, rotation, dt, base, spin: Spin, out):
-    """out (6,) := z. Rows of spin.given: v, v+, damping, constant force, applied wrench."""
-    given, S, A, x = spin.given, spin.mass, spin.matrix, spin.x
-    _fill_inertia(mass, rotation, spin)
-    for i in range(6):
-        for j in range(i + 1):
-            S[i, j] = S[j, i] = spin.block[i * (i + 1) // 2 + j]
-        S[i, i] += dt * given[2, i]
-    for i in range(6):
-        for j in range(6):
-            A[i, j] = S[i, j]
-    w = given[0, 3:6]
-    bias_rate(mass, spin.block, rotation, w, spin.small, spin.rate)
-    _bias(mass, rotation, w, base, spin, given[5])
-    _applied(rotation, given[4], spin, given[6])
-    for i in range(6):
-        x[i, 0] = dt * (given[3, i] + given[6, i] - given[5, i] - given[2, i] * given[0, i])
-        for j in range(3):
-            A[i, 3 + j] += dt * spin.rate[i, j]
-    solve_dense(A, x, 6, 0.0)
-    for i in range(6):
-        total = 0.0
-        for j in range(6):
-            total += S[i, j] * (given[0, j] - given[1, j] + x[j, 0])
-        out[i] = total
-
-
-@lean
-def _turn(kept, axis, angle, out):
-    """out (9,) := a rotation, turned about an axis of its own."""
-    a, b = (axis + 1) % 3, (axis + 2) % 3
-    cosine, sine = np.cos(angle), np.sin(angle)
-    for i in range(3):
-        out[3 * i + axis] = kept[3 * i + axis]
-        out[3 * i + a] = cosine * kept[3 * i + a] + sine * kept[3 * i + b]
-        out[3 * i + b] = cosine * kept[3 * i + b] - sine * kept[3 * i + a]
-
-
-@kernel
 def _read_body(m, d, dt, a, body, b: Blocks, v, v_plus, base, spin: Spin):
     """Fills `spin` for the body with degrees of freedom from a on; returns its mass."""
     nv = b.first.shape[0]
@@ -195,30 +139,105 @@ def _read_body(m, d, dt, a, body, b: Blocks, v, v_plus, base, spin: Spin):
 
 
 @kernel
+def _solve_free(mass, dt, spin: Spin):
+    """Fills S, N(w), y, N(y) and both copies of A."""
+    given, S, A, y = spin.given, spin.mass, spin.matrix, spin.y
+    bias_rate(mass, spin.block, spin.turn, given[0, 3:6], spin.small, spin.rate[0])
+    for i in range(6):
+        for j in range(i + 1):
+            S[i, j] = S[j, i] = spin.block[i * (i + 1) // 2 + j]
+    for i in range(6):
+        for j in range(6):
+            A[0, i, j] = S[i, j] + (dt * spin.rate[0, i, j - 3] if j > 2 else 0.0)
+        A[0, i, i] += dt * given[2, i]
+        for j in range(6):
+            A[1, i, j] = A[0, i, j]
+        y[i, 0] = dt * (given[3, i] + given[6, i] - given[5, i] - given[2, i] * given[0, i])
+    solve_dense(A[0], y, 6, 0.0)
+    for c in range(3):
+        spin.three[0, c] = y[3 + c, 0]
+    bias_rate(mass, spin.block, spin.turn, spin.three[0], spin.small, spin.rate[1])
+
+
+@lean_leaf
+def _cross(a, i, b, j, out, k):
+    """out[k] := a[i] x b[j]."""
+    a0, a1, a2, b0, b1, b2 = a[i, 0], a[i, 1], a[i, 2], b[j, 0], b[j, 1], b[j, 2]
+    out[k, 0], out[k, 1], out[k, 2] = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+
+
+@lean
+def _turn_mass(spin: Spin, axis, x, sign, out, k):
+    """out[:, k] += sign dS x (6,), as the body turns about an axis of its own."""
+    S, three = spin.mass, spin.three
+    for c in range(3):
+        three[0, c] = spin.turn[3 * c + axis]
+        three[1, c], three[2, c] = x[c], 0.0
+        for j in range(6):
+            three[2, c] += S[c, j] * x[j]
+    _cross(three, 0, three, 2, three, 3)
+    _cross(three, 0, three, 1, three, 4)
+    for i in range(6):
+        total = three[3, i] if i < 3 else 0.0
+        for c in range(3):
+            total -= S[i, c] * three[4, c]
+        out[i, k] += sign * total
+
+
+@lean
+def _turn_force(mass, dt, base, spin: Spin, axis, out, k):
+    """out[:, k] += h df - h r x N y, as the body turns about an axis of its own."""
+    given, three, inertia, turn = spin.given, spin.three, spin.inertia, spin.turn
+    for c in range(3):
+        three[0, c] = turn[3 * c + axis]
+        three[1, c] = mass * base[3 + c] - given[5, c]
+        for j in range(3):
+            three[1, c] -= spin.rate[0, c, j] * spin.y[3 + j, 0]
+    _cross(three, 0, three, 1, three, 2)
+    for c in range(3):
+        out[c, k] += dt * three[2, c]
+    # In the body: what acts at its centre of mass, and the torque, turn back.
+    for c in range(3):
+        three[0, c] = 1.0 if c == axis else 0.0
+        three[1, c] = three[2, c] = 0.0
+        for j in range(3):
+            three[1, c] += turn[3 * j + c] * (given[4, j] - mass * base[3 + j])
+            three[2, c] += turn[3 * j + c] * given[4, 3 + j]
+    _cross(three, 1, three, 0, three, 3)
+    _cross(inertia, 3, three, 3, three, 4)
+    _cross(three, 2, three, 0, three, 5)
+    for c in range(3):
+        out[3 + c, k] += dt * (three[4, c] + three[5, c])
+
+
+@kernel
 def differentiate_spins(m, d, dt, tree: Tree, b: Blocks, free, v, v_plus, spin: Spin, out: Slopes):
     """Puts the momentum's derivatives of the `free` bodies in the place of those of other trees."""
+    given, S, x, y = spin.given, spin.mass, spin.x, spin.y
     for n in range(free.shape[0]):
-        a, body = free[n, 0], free[n, 1]
-        mass = _read_body(m, d, dt, a, body, b, v, v_plus, tree.base, spin)
-        drags = spin.given[2, 0] != 0.0 or spin.given[2, 1] != 0.0 or spin.given[2, 2] != 0.0
+        a = free[n, 0]
+        mass = _read_body(m, d, dt, a, free[n, 1], b, v, v_plus, tree.base, spin)
+        _solve_free(mass, dt, spin)
+        for k in range(3):
+            for i in range(6):
+                x[i, k] = 0.0
+                x[i, 3 + k] = -dt * given[2, i] if i == k else 0.0
+                x[i, 6 + k] = -dt * (spin.rate[0, i, k] + spin.rate[1, i, k])
+            x[3 + k, 6 + k] -= dt * given[2, 3 + k]
+            _turn_mass(spin, k, y[:, 0], -1.0, x, k)
+            _turn_force(mass, dt, tree.base, spin, k, x, k)
+        solve_dense(spin.matrix[1], x, 6, 0.0)
+        for i in range(6):  # given[3] is read no more
+            given[3, i] = given[0, i] - given[1, i] + y[i, 0]
         for k in range(9):
-            if 3 <= k < 6 and not drags:  # push_v has S already
-                continue
-            for side in range(2):
-                eps = TURN_STEP - 2.0 * TURN_STEP * side
-                for c in range(9):
-                    spin.turned[c] = spin.turn[c]
+            for i in range(6):
+                total = dt * given[2, i] * x[i, k]
+                for j in range(6):
+                    total += S[i, j] * x[j, k]
                 if k < 3:
-                    _turn(spin.turn, k, eps, spin.turned)
+                    out.push_q[a + i, a + 3 + k], out.push_q[a + i, a + k] = total, 0.0
                 else:
-                    spin.given[0, k - 3] += eps
-                _momentum(mass, spin.turned, dt, tree.base, spin, spin.ends[side])
-                if k >= 3:
-                    spin.given[0, k - 3] -= eps
-            for j in range(6):
-                slope = (spin.ends[0, j] - spin.ends[1, j]) / (2.0 * TURN_STEP)
-                if k < 3:
-                    out.push_q[a + j, a + 3 + k] = slope
-                    out.push_q[a + j, a + k] = 0.0
-                else:
-                    out.push_v[a + j, a + k - 3] = slope
+                    own = dt * given[2, i] if i == k - 3 else 0.0
+                    out.push_v[a + i, a + k - 3] = total + S[i, k - 3] + own
+        for k in range(3):
+            _turn_mass(spin, k, given[3], 1.0, out.push_q[a : a + 6], a + 3 + k)

@@ -135,7 +135,7 @@ def _differentiate_smooth(m, d, address, own):
     spread_acceleration(d, tree, v, w.acceleration, 1.0, ahead)
     differentiate_forces(d, tree, ahead, -dt, out.push_q, out.push_v, True)
     differentiate_springs(m, d, dt, springs, out)
-    differentiate_actuators(m, d, dt, springs, w.none, out)
+    differentiate_actuators(d, dt, springs, out)
     differentiate_spins(m, d, dt, tree, b, step.free, v, step.v_plus, spin, out)
     differentiate_applied(d, tree, w.alone, dt, meeting, out)
     if is_corrected(w):
