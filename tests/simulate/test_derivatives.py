@@ -6,53 +6,11 @@ import pytest
 from mjcf import SMOOTH, load, smooth
 from numpy.testing import assert_allclose, assert_array_equal
 from robots import robot
+from slopes import assert_agree
 
 import stiction
 from stiction import Coulomb, Frictionless, InvalidInput, Mode, NoSlip, Viscous, scenes
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
-
-STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
-EPS = 3e-7
-
-
-def differences(sim, data, eps=EPS):
-    """(A, B) of the simulator's own step, in tangent space."""
-    m = sim.model
-    start = np.empty(mujoco.mj_stateSize(m, STATE))
-    mujoco.mj_getState(m, data, start, STATE)
-    moved, n = mujoco.MjData(m), 2 * m.nv + m.na
-
-    def end(k, amount):
-        mujoco.mj_setState(m, moved, start, STATE)
-        if k < m.nv:
-            mujoco.mj_integratePos(m, moved.qpos, np.eye(m.nv)[k], amount)
-        else:
-            part = moved.qvel if k < 2 * m.nv else moved.act if k < n else moved.ctrl
-            part[k - (m.nv if k < 2 * m.nv else 2 * m.nv if k < n else n)] += amount
-        sim.forget()
-        sim.step(moved)
-        return moved.qpos.copy(), np.concatenate([moved.qvel, moved.act])
-
-    out = np.zeros((n, n + m.nu))
-    for k in range(n + m.nu):
-        (ahead, fast), (behind, slow) = end(k, eps), end(k, -eps)
-        place = np.zeros(m.nv)
-        mujoco.mj_differentiatePos(m, place, 2.0 * eps, behind, ahead)
-        out[:, k] = np.concatenate([place, (fast - slow) / (2.0 * eps)])
-    return out[:, :n], out[:, n:]
-
-
-def assert_agree(sim, data, tolerance=1e-5, eps=EPS):
-    """The derivatives are those of the step; returns them."""
-    before = data.qpos.copy(), data.qvel.copy(), data.time
-    found = sim.derivatives(data)
-    assert before[2] == data.time
-    assert_array_equal(before[0], data.qpos)
-    assert_array_equal(before[1], data.qvel)
-    for have, want in zip((found.A, found.B), differences(sim, data, eps), strict=True):
-        size = max(1.0, np.abs(want).max(initial=0.0))
-        assert_allclose(have / size, want / size, atol=tolerance)
-    return found
 
 
 def swell(model, by=1e-5):

@@ -1,10 +1,12 @@
 """How contacts of a pair of geoms change as one geom moves past the other.
 
 Where a contact is, its normal and its gap are functions of how the two geoms stand to each other:
-six coordinates, whatever the joints between them. The second geom is turned and moved a little
-along each, the pair alone is collided again, and central differences are taken: a function for a
-sphere or a capsule on a plane takes some ten nanoseconds, and all types of geoms have one. Where
-the first geom moves, it is as if both did, and the second one back.
+six coordinates, whatever the joints between them. Where two surfaces meet at one point, or a plane
+meets corners, they have closed forms (`curvature.py`). Elsewhere the second geom is turned and
+moved a little along each coordinate, the pair alone is collided again, and central differences are
+taken. Where the first geom moves, it is as if both did, and the second one back. Collisions that
+are found by iteration are found to a finer tolerance here than in a step, with a model that differs
+in nothing else.
 
 A sphere that turns is the same sphere: it is moved only. Two boxes face on face are an exception:
 MuJoCo takes the normal of one face or of the other, and where that is the same the one that stands
@@ -18,22 +20,32 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge.geom_types import BOX, CAPSULE, PLANE, SPHERE
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE
 from stiction.bridge.layout import integers, numbers, offset, pointer, size_of
 from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
+from stiction.simulate.derivatives.curvature import (
+    CHANGES,
+    GAP,
+    NORMAL,
+    POINT,
+    Meet,
+    allocate_meet,
+    differentiate_meeting,
+)
 from stiction.terrain.pairs import allocate, meet_pair
 
 _CONTACT_SIZE = size_of("mjContact")
 _REACH, _FRAME = offset("mjContact", "includemargin"), offset("mjContact", "frame")
 _CONTACT = offset("mjData", "contact")
 _TYPE, _NGEOM = offset("mjModel", "geom_type"), offset("mjModel", "ngeom")
+_MODEL_SIZE = size_of("mjModel")
+_TOLERANCE, _ITERATIONS = (
+    offset("mjModel", "opt", f"ccd_{name}") for name in ("tolerance", "iterations")
+)
 _XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
-
-GAP, POINT, NORMAL, TANGENT, CHANGES = 0, 1, 4, 7, 10
-"""Rows of `Geometry.change`: of the gap, the point, the normal and the first tangent."""
 
 CLOSED_FORM_STEP = 2e-7
 """How far geoms are turned [rad], and moved over the size of what moves, where their contacts come
@@ -44,6 +56,16 @@ ITERATED_STEP = 1e-5
 
 FOUND_AGAIN = 1e-6
 """Distance from where a contact was, over the size of what moves, up to which it is found again."""
+
+FOUND_ROUGHLY = 1e-2
+"""The same where contacts are found by iterations: where a round body lies on a flat one, the point
+wanders by far more than the tolerance."""
+
+FINEST = 1e-14
+"""Tolerance of MuJoCo's iterations [m]."""
+
+MOST_ITERATIONS = 200
+"""Of them, at most."""
 
 SPARE = 1.0 + 1e-3
 """Of the distance up to which contacts were looked for: how far they are looked for again."""
@@ -64,13 +86,19 @@ class Geometry(NamedTuple):
     better: Array
     room: Array
     out: Array
+    radii: Array  # this and the next three: see `Meet`
+    ends_of: Array
+    local: Array
+    three: Array
+    finer: NDArray[np.uint8]  # a model that finds collisions more precisely
 
 
 def allocate_geometry(n: int) -> Geometry:
     """Room for n blocks."""
     return Geometry(
         np.zeros((n, 3, 3)), np.zeros(n), np.zeros((n, 2, CHANGES, 6)), np.zeros((2, n, CHANGES)),
-        np.zeros((2, n)), np.zeros(12), *allocate(),
+        np.zeros((2, n)), np.zeros(12), *allocate(), *allocate_meet(),
+        np.zeros(_MODEL_SIZE, np.uint8),
     )  # fmt: skip
 
 
@@ -218,10 +246,69 @@ def _are_found(begin, end, place, near, g: Geometry):
 
 @lean_leaf
 def _is_exact(first, second):
-    """Whether contacts of these types of geoms have closed forms; the first is not the greater."""
+    """Whether MuJoCo finds contacts of these types of geoms without iterations; the first is not
+    the greater."""
     return first == PLANE or (
         (first in (SPHERE, CAPSULE, BOX)) and (second in (SPHERE, CAPSULE, BOX))
     )
+
+
+@kernel
+def _refine(m, out):
+    """Address of a model as the one at m, but with finer collisions; its bytes are `out`."""
+    words = out.shape[0] // 8
+    given, copy = numbers(m, words), numbers(out.ctypes.data, words)
+    for k in range(words):
+        copy[k] = given[k]
+    address = out.ctypes.data
+    numbers(address + _TOLERANCE, 1)[0] = min(numbers(m + _TOLERANCE, 1)[0], FINEST)
+    least = integers(address + _ITERATIONS, 1)
+    least[0] = max(least[0], MOST_ITERATIONS)
+    return np.int64(address)
+
+
+@lean_leaf
+def _meets_plane(first, second):
+    """Whether these are a plane and what meets it in corners, or in one point."""
+    known = second in (SPHERE, CAPSULE, ELLIPSOID, BOX, MESH)
+    return first == PLANE and known
+
+
+@lean_leaf
+def _meets_once(first, second):
+    """Whether contacts of these types of geoms, if there is but one, join the nearest points."""
+    known = first in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER)
+    return known and second in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
+
+
+@kernel
+def _close(m, d, begin, end, key, place, size, g: Geometry):
+    """Changes of a pair's contacts by closed forms; whether they have them all."""
+    meet = Meet(g.radii, g.ends_of, g.local, g.three)
+    about = place[begin, Place.X : Place.X + 3]
+    for i in range(begin, end):
+        point = place[i, Place.X : Place.X + 3]
+        if not differentiate_meeting(
+            m, d, key[begin, 0], key[begin, 1], g.frame[i], place[i, Place.GAP], point, about,
+            size, g.follows[i] == 0.0, meet, g.change[i],
+        ):  # fmt: skip
+            return False
+    return True
+
+
+@kernel
+def _difference(table, m, d, ground, begin, end, key, place, reach, size, first, second, g):
+    """Changes of a pair's contacts by differences."""
+    far = CLOSED_FORM_STEP if _is_exact(first, second) else ITERATED_STEP
+    moved, axes = 1, (0, 6)
+    if first == SPHERE or second == SPHERE:  # whose turns change nothing
+        moved, axes = (1 if second == SPHERE else 0), (3, 6)
+        _stop_turns(begin, end, moved, g)
+    _move_one(table, m, d, ground, moved, axes, begin, end, key, place, reach, far, size, g)
+    _move_back(begin, end, 1 - moved, place, g)
+    if first == BOX and second == BOX:
+        axes = (0, 3)
+        _move_one(table, m, d, ground, 0, axes, begin, end, key, place, reach, far, size, g)
 
 
 @kernel
@@ -231,7 +318,7 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
     are measured by."""
     contacts = pointer(d + _CONTACT)
     kinds = integers(pointer(m + _TYPE), pointer(m + _NGEOM))
-    begin = 0
+    begin, finer = 0, np.int64(0)
     while begin < count:
         end = begin + 1
         if key[begin, Key.INDEX] < 0:
@@ -239,24 +326,29 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
             continue
         while end < count and key[end, 0] == key[begin, 0] and key[end, 1] == key[begin, 1]:
             end += 1
+        first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
         for i in range(begin, end):
             frame = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 9)
             for c in range(9):
                 g.frame[i, c // 3, c % 3] = frame[c]
+            g.follows[i] = 0.0 if second == CAPSULE else 1.0
+        if _meets_plane(first, second) and _close(m, d, begin, end, key, place, size, g):
+            begin = end
+            continue
         reach = SPARE * numbers(contacts + key[begin, Key.INDEX] * _CONTACT_SIZE + _REACH, 1)[0]
-        _look_again(table, m, d, ground, key[begin], reach, begin, end, place, 0, g)
-        if not _are_found(begin, end, place, FOUND_AGAIN * size, g):
+        near = FOUND_AGAIN * size
+        if not _is_exact(first, second):
+            near = FOUND_ROUGHLY * size
+            if finer == 0:
+                finer = _refine(m, g.finer)
+        model = m if finer == 0 else finer
+        _look_again(table, model, d, ground, key[begin], reach, begin, end, place, 0, g)
+        if not _are_found(begin, end, place, near, g):
             return False
-        first, second = kinds[key[begin, 0]], kinds[key[begin, 1]]
-        far = CLOSED_FORM_STEP if _is_exact(first, second) else ITERATED_STEP
-        moved, axes = 1, (0, 6)
-        if first == SPHERE or second == SPHERE:  # whose turns change nothing
-            moved, axes = (1 if second == SPHERE else 0), (3, 6)
-            _stop_turns(begin, end, moved, g)
-        _move_one(table, m, d, ground, moved, axes, begin, end, key, place, reach, far, size, g)
-        _move_back(begin, end, 1 - moved, place, g)
-        if first == BOX and second == BOX:
-            axes = (0, 3)
-            _move_one(table, m, d, ground, 0, axes, begin, end, key, place, reach, far, size, g)
+        once = end == begin + 1 and g.follows[begin] == 1.0 and _meets_once(first, second)
+        if not (once and _close(m, d, begin, end, key, place, size, g)):
+            _difference(
+                table, model, d, ground, begin, end, key, place, reach, size, first, second, g
+            )
         begin = end
     return True

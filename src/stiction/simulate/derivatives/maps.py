@@ -29,7 +29,8 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree, six_dot
-from stiction.simulate.derivatives.geometry import GAP, NORMAL, POINT, TANGENT, Geometry
+from stiction.simulate.derivatives.curvature import GAP, NORMAL, POINT, TANGENT
+from stiction.simulate.derivatives.geometry import Geometry
 from stiction.simulate.derivatives.meetings import Meeting, relative_velocity
 
 _GEOM_BODY, _NGEOM = offset("mjModel", "geom_bodyid"), offset("mjModel", "ngeom")

@@ -1,0 +1,145 @@
+"""How contacts change as geoms move: by pairs of types, against differences."""
+
+import mujoco
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from slopes import assert_agree
+
+import stiction
+from stiction.simulate.derivatives.curvature import CHANGES, allocate_meet, differentiate_meeting
+
+GEOMS = {
+    "plane": 'type="plane" size="1 1 1"',
+    "sphere": 'type="sphere" size=".1"',
+    "capsule": 'type="capsule" size=".06 .1"',
+    "ellipsoid": 'type="ellipsoid" size=".06 .1 .14"',
+    "cylinder": 'type="cylinder" size=".07 .1"',
+    "box": 'type="box" size=".06 .09 .12"',
+    "mesh": 'type="mesh" mesh="m"',
+}
+
+PAIR = """
+<mujoco>
+  <option ccd_tolerance="1e-14" ccd_iterations="500"/>
+  <asset><mesh name="m"
+    vertex="-.1 -.1 -.08  .12 -.08 -.07  0 .13 -.09  .01 .02 .15  .09 .09 .05"/></asset>
+  <worldbody>
+    <geom {first} euler="20 30 40"/>
+    <body euler="{turn}"><freejoint/><geom {second} pos=".01 .02 0"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def press(first, second, seed, overlap):
+    """(model, data) of two geoms that overlap so much, and approach each other as they slip."""
+    rng = np.random.default_rng(seed)
+    way, turn = rng.normal(size=3), " ".join(map(str, rng.uniform(-90.0, 90.0, 3)))
+    xml = PAIR.format(first=GEOMS[first], second=GEOMS[second], turn=turn)
+    model = mujoco.MjModel.from_xml_string(xml)
+    data, ends = mujoco.MjData(model), np.zeros(6)
+    mujoco.mj_kinematics(model, data)
+    if first == "plane":
+        way = data.geom_xmat[0].reshape(3, 3)[:, 2].copy()
+    way /= np.linalg.norm(way)
+    data.qpos[:3] = 0.5 * way
+    for _ in range(60):
+        mujoco.mj_kinematics(model, data)
+        off = mujoco.mj_geomDistance(model, data, 0, 1, 1.0, ends) + overlap
+        data.qpos[:3] -= off * way
+    data.qvel[:3] = -0.5 * way + 0.2 * rng.normal(size=3)
+    data.qvel[3:] = rng.normal(size=3)
+    return model, data
+
+
+EXACT = [("plane", name) for name in GEOMS if name != "plane"]
+EXACT += [("sphere", name) for name in ("sphere", "capsule", "cylinder", "box", "mesh")]
+EXACT += [("capsule", name) for name in ("capsule", "box", "mesh")]
+EXACT += [("box", "box"), ("box", "mesh"), ("mesh", "mesh")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("first", "second"), EXACT)
+def test_pairs_have_the_derivatives_of_their_steps(first, second, seed):
+    model, data = press(first, second, seed, 2e-5)
+    assert assert_agree(stiction.Simulator(model), data).is_compiled
+
+
+ROUND = [(name, "ellipsoid") for name in ("sphere", "capsule", "ellipsoid")]
+ROUND += [("ellipsoid", "cylinder"), ("ellipsoid", "box"), ("capsule", "cylinder")]
+ROUND += [("cylinder", "cylinder"), ("cylinder", "box")]
+
+
+@pytest.mark.parametrize(("first", "second"), ROUND)
+def test_round_pairs_have_the_derivatives_of_their_steps(first, second):
+    """As far as MuJoCo's iterations let differences tell: their noise is the less, the farther one
+    moves."""
+    model, data = press(first, second, 0, 2e-3)
+    assert assert_agree(stiction.Simulator(model), data, 2e-3, eps=3e-4).is_compiled
+
+
+def support(turn, size, way):
+    """Where an ellipsoid has the outward normal `way`, from its centre."""
+    local = turn.T @ way
+    return turn @ (size**2 * local) / np.linalg.norm(size * local)
+
+
+def nearest(places, turns, sizes, normal):
+    """(gap, point, normal) of two ellipsoids, by Newton's method on the normal."""
+
+    def apart(n):
+        a = places[0] + support(turns[0], sizes[0], n)
+        b = places[1] + support(turns[1], sizes[1], -n)
+        return b - a, 0.5 * (a + b)
+
+    for _ in range(30):
+        basis = np.linalg.svd(normal[None])[2][1:]
+        off = basis @ apart(normal)[0]
+        slope = np.array(
+            [basis @ (apart(normal + 1e-7 * t)[0] - apart(normal - 1e-7 * t)[0]) for t in basis]
+        ).T
+        normal = normal - 2e-7 * basis.T @ np.linalg.solve(slope, off)
+        normal /= np.linalg.norm(normal)
+    way, point = apart(normal)
+    return np.concatenate([[way @ normal], point, normal])
+
+
+def turned(axis, angle):
+    """(3, 3) rotation about an axis of the world."""
+    quat, out = np.zeros(4), np.zeros(9)
+    mujoco.mju_axisAngle2Quat(quat, np.eye(3)[axis], angle)
+    mujoco.mju_quat2Mat(out, quat)
+    return out.reshape(3, 3)
+
+
+@pytest.mark.parametrize("gap", [0.01, -0.01])
+def test_ellipsoids_roll_over_each_other_as_their_curvature_has_it(gap):
+    model, data = press("ellipsoid", "ellipsoid", 3, -gap)
+    mujoco.mj_forward(model, data)
+    places = data.geom_xpos.copy()
+    turns, sizes = data.geom_xmat.reshape(2, 3, 3).copy(), model.geom_size.copy()
+    rough = places[1] - places[0]
+    found = nearest(places, turns, sizes, rough / np.linalg.norm(rough))
+    frame = np.zeros((3, 3))
+    frame[0] = found[4:]
+    frame[1:] = np.linalg.svd(frame[:1])[2][1:]
+    point, out = found[1:4].copy(), np.zeros((2, CHANGES, 6))
+    assert differentiate_meeting(
+        model._address, data._address, 0, 1, frame, found[0], point, point, 0.1, False,
+        allocate_meet(), out,
+    )  # fmt: skip
+    eps = 1e-5
+    for which in range(2):
+        for axis in range(6):
+            ends = []
+            for amount in (eps, -eps):
+                moved, rotated = places.copy(), turns.copy()
+                if axis < 3:
+                    turn = turned(axis, amount)
+                    moved[which] = point + turn @ (places[which] - point)
+                    rotated[which] = turn @ turns[which]
+                else:
+                    moved[which, axis - 3] += amount
+                ends.append(nearest(moved, rotated, sizes, found[4:]))
+            want = (ends[0] - ends[1]) / (2.0 * eps)
+            assert_allclose(out[which, :7, axis], want, atol=1e-6 * np.abs(out).max())
