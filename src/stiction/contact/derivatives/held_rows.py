@@ -22,6 +22,7 @@ from stiction.contact.problem.modes import Mode, choose_mode
 from stiction.contact.problem.scales import block_speed, friction_weight, row_speed
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
+from stiction.kernels.panel import padded
 from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
@@ -46,7 +47,7 @@ class Held(NamedTuple):
     curved: Indices  # (cap,) block of each that follows the velocity
     across: Array  # (cap, 3) direction along rows 1 and 2, and impulse against speed
     slope: Array  # (cap, 6) impulses of a block per normal impulse, along rows 1 to 5
-    held: Array  # (cap, nv) E, rows
+    held: Array  # (cap, nv) E, rows; this and the next padded
     along: Array  # (cap, nv) G
 
 
@@ -54,8 +55,8 @@ def allocate_held(nv: int, cap: int) -> Held:
     """Room for so many rows."""
     return Held(
         np.zeros(len(Size), np.int64), np.zeros((cap, 2), np.int64), np.zeros((cap, 2)),
-        np.zeros(cap, np.int64), np.zeros((cap, 3)), np.zeros((cap, 6)), np.zeros((cap, nv)),
-        np.zeros((cap, nv)),
+        np.zeros(cap, np.int64), np.zeros((cap, 3)), np.zeros((cap, 6)),
+        np.zeros((cap, padded(nv))), np.zeros((cap, padded(nv))),
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ others depend on them), X^+ the left inverse of a matrix of full rank,
 
 Speeds are asked of the rows that were taken; where the step's velocity is unique, the others have
 theirs then, too. Impulses are the least that do it. Without slopes Z is V. Columns at once take
-dv = P push + Q speed, with P and Q made once.
+dv = P push + Q speed, with P and Q made once. Matrices with nv columns have as many more, of zeros,
+as vector instructions want (`kernels/panel.py`).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from stiction.contact.derivatives.system import DEPENDENT_DIRECTION
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
 from stiction.kernels.dense import rows_dot
-from stiction.kernels.linear import factorize
 from stiction.kernels.packing import packed
+from stiction.kernels.panel import add_product, add_scaled, clear, dot, padded
 
 Indices = NDArray[np.int64]
 
@@ -41,9 +42,9 @@ class Solved(NamedTuple):
 
     inertia: Array  # (nv, nv) A
     upper: Array  # (nv, nv) L'
-    last: Indices  # (nv,)
     lower: Array  # (nv, nv) L^-1
     raised: Array  # (nv, nv) its transpose
+    inverse: Array  # (nv, nv) A^-1
     rows: Array  # (cap, nv) what is left of E L^-T
     other: Array  # (cap, nv) G L^-T
     length: Array  # (cap,)
@@ -61,12 +62,12 @@ class Solved(NamedTuple):
 
 def allocate_solved(nv: int, cap: int) -> Solved:
     """Room for so many rows."""
-    square, tall = (nv, nv), (cap, nv)
+    square, tall = (nv, padded(nv)), (cap, padded(nv))
     return Solved(
-        np.zeros(square), np.zeros(square), np.zeros(nv, np.int64), np.zeros(square),
-        np.zeros(square), np.zeros(tall), np.zeros(tall), np.zeros(cap), np.zeros(square),
-        np.zeros(nv, np.int64), np.zeros(square), np.zeros((nv, cap)), np.zeros(square),
-        np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(square), np.zeros((2, nv)),
+        np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(square),
+        np.zeros(tall), np.zeros(tall), np.zeros(cap), np.zeros(square), np.zeros(nv, np.int64),
+        np.zeros(square), np.zeros((nv, cap)), np.zeros(square), np.zeros(square),
+        np.zeros(square), np.zeros(square), np.zeros(square), np.zeros((2, nv)),
     )  # fmt: skip
 
 
@@ -105,7 +106,8 @@ def _left_inverse(m, k, matrix, triangle):
 def _find_basis(m, s: Solved):
     """V of the unit rows s.rows, which are overwritten, with C of those that were taken; how many.
     spare[0]: what is left of each row."""
-    nv, rows, basis, left = s.inertia.shape[0], s.rows, s.basis, s.spare
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    rows, basis, left = s.rows, s.basis, s.spare
     for i in range(m):
         left[0, i] = 1.0
     size = 0
@@ -117,26 +119,25 @@ def _find_basis(m, s: Solved):
         if which < 0:
             break
         # What is left was reckoned, by differences: the row itself tells.
-        length = rows_dot(rows, which, rows, which, nv)
+        length = dot(rows, which * wide, rows, which * wide, wide)
         if not length > 0.25 * best:
             left[0, which] = length
             continue
-        for j in range(nv):
+        at = size * wide
+        for j in range(wide):
             basis[size, j] = rows[which, j]
         for p in range(size):
-            along = rows_dot(basis, p, basis, size, nv)
-            for j in range(nv):
-                basis[size, j] -= along * basis[p, j]
-        length = np.sqrt(rows_dot(basis, size, basis, size, nv))
-        for j in range(nv):
+            along = dot(basis, p * wide, basis, at, wide)
+            add_scaled(basis, at, -along, basis, p * wide, wide)
+        length = np.sqrt(dot(basis, at, basis, at, wide))
+        for j in range(wide):
             basis[size, j] /= length
         s.taken[size], left[0, which] = which, 0.0
         for i in range(m):
             if left[0, i] > DEPENDENT_DIRECTION * DEPENDENT_DIRECTION:
-                along = rows_dot(basis, size, rows, i, nv)
+                along = dot(basis, at, rows, i * wide, wide)
                 left[0, i] -= along * along
-                for j in range(nv):
-                    rows[i, j] -= along * basis[size, j]
+                add_scaled(rows, i * wide, -along, basis, at, wide)
         size += 1
     return size
 
@@ -144,76 +145,69 @@ def _find_basis(m, s: Solved):
 @lean
 def _order_taken(k, held, s: Solved):
     """share[p, q] := C[q, p] of the rows that were taken, for p <= q: V along the unit rows."""
-    nv = s.inertia.shape[0]
+    wide = s.inertia.shape[1]
     for q in range(k):
         i = s.taken[q]
-        for j in range(nv):
-            s.rows[i, j] = held[i, j] / s.length[i]
         # A unit row is held / length divided by L; V L^-1 takes it as it is given.
         for p in range(q + 1):
-            s.share[p, q] = rows_dot(s.pull, p, s.rows, i, nv)
+            s.share[p, q] = dot(s.pull, p * wide, held, i * wide, wide) / s.length[i]
 
 
 @lean
 def factor_inertia(s: Solved):
-    """Factors s.inertia, and fills L^-1; whether it is positive definite."""
-    nv, out = s.inertia.shape[0], s.lower
-    if factorize(s.inertia, s.upper, s.last, 0.0) >= 0:
-        return False
-    # Row by row: what remains of a unit row is subtracted as a whole, not entry by entry.
+    """Factors s.inertia, and fills L^-1; whether it is positive definite. Left of its diagonal,
+    L' has numbers without meaning."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    upper, out = s.upper, s.lower
     for j in range(nv):
-        for c in range(nv):
-            out[j, c] = 0.0
+        for c in range(wide):
+            upper[j, c], out[j, c] = s.inertia[j, c], 0.0
         out[j, j] = 1.0
     for j in range(nv):
-        pivot = s.upper[j, j]
+        if not upper[j, j] > 0.0:
+            return False
+        scale = 1.0 / np.sqrt(upper[j, j])
+        start = j - j % 4
+        for c in range(start, wide):
+            upper[j, c] *= scale
         for c in range(j + 1):
-            out[j, c] /= pivot
-        for i in range(j + 1, s.last[j] + 1):
-            factor = s.upper[j, i]
+            out[j, c] *= scale
+        for i in range(j + 1, nv):
+            factor = -upper[j, i]
             if factor != 0.0:
-                for c in range(j + 1):
-                    out[i, c] -= factor * out[j, c]
+                begin = i - i % 4
+                add_scaled(upper, i * wide + begin, factor, upper, j * wide + begin, wide - begin)
+                add_scaled(out, i * wide, factor, out, j * wide, start + 4)
     for j in range(nv):
-        for c in range(nv):
+        for c in range(j + 1):
             s.raised[c, j] = out[j, c]
     return True
 
 
 @lean
-def _times_triangle(a, i, triangle, lower, out):
-    """out[i] := a[i] times the triangle (nv, nv), `lower` or upper: L^-T divides rows of contacts,
-    which have few entries, and no division waits for another."""
-    nv = triangle.shape[0]
-    for c in range(nv):
-        out[i, c] = 0.0
-    for j in range(nv):
-        x = a[i, j]
-        if x != 0.0:
-            for c in range(0 if lower else j, j + 1 if lower else nv):
-                out[i, c] += x * triangle[j, c]
+def _divide(m, rows, s: Solved, out):
+    """out[:m] := rows[:m] L^-T."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    clear(m, out)
+    add_product(1.0, m, nv, wide, rows, 0, wide, 1, s.raised, out)
 
 
 @lean
 def _take_slopes(m, k, along, s: Solved):
     """push := Z L^-1; whether there is one."""
-    nv = s.inertia.shape[0]
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    _divide(m, along, s, s.other)
     for i in range(m):
-        _times_triangle(along, i, s.raised, False, s.other)
         for j in range(nv):
             s.other[i, j] /= s.length[i]
         for q in range(k):
-            s.spare[q, i] = rows_dot(s.basis, q, s.other, i, nv)
+            s.spare[q, i] = dot(s.basis, q * wide, s.other, i * wide, wide)
     if not _left_inverse(m, k, s.spare, s.triangle):
         return False
-    for q in range(k):  # Z, in the place of V, which is not read again
-        for j in range(nv):
-            s.basis[q, j] = 0.0
-        for i in range(m):
-            share = s.spare[q, i]
-            for j in range(nv):
-                s.basis[q, j] += share * s.other[i, j]
-        _times_triangle(s.basis, q, s.lower, True, s.push)
+    clear(k, s.basis)  # Z, in the place of V, which is not read again
+    add_product(1.0, k, m, wide, s.spare, 0, s.spare.shape[1], 1, s.other, s.basis)
+    clear(k, s.push)
+    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.lower, s.push)
     return True
 
 
@@ -221,52 +215,55 @@ def _take_slopes(m, k, along, s: Solved):
 def hold_rows(m, held, along, sloped, s: Solved):
     """Prepares s for the m first rows of E and G (cap, nv), A being factored; how many rows were
     taken, or -1 if there is no one answer. sloped: whether G is not E."""
-    nv = s.inertia.shape[0]
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    _divide(m, held, s, s.rows)
     for i in range(m):
-        _times_triangle(held, i, s.raised, False, s.rows)
-        size = rows_dot(s.rows, i, s.rows, i, nv)
+        size = dot(s.rows, i * wide, s.rows, i * wide, wide)
         s.length[i] = np.sqrt(size) if size > 0.0 else 1.0
         for j in range(nv):
             s.rows[i, j] /= s.length[i]
     k = _find_basis(m, s)
-    for q in range(k):
-        _times_triangle(s.basis, q, s.lower, True, s.pull)
-        for j in range(nv):
-            s.push[q, j] = s.pull[q, j]
+    clear(k, s.pull)
+    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.lower, s.pull)
     _order_taken(k, held, s)
-    if sloped and not _take_slopes(m, k, along, s):
-        return -1
+    if sloped:
+        return k if _take_slopes(m, k, along, s) else -1
+    for q in range(k):
+        for j in range(wide):
+            s.push[q, j] = s.pull[q, j]
     return k
 
 
 @lean
-def fill_products(k, s: Solved):
-    """Fills P and Q, k rows having been taken."""
-    nv = s.inertia.shape[0]
+def fill_inverse(s: Solved):
+    """A^-1 = L^-T L^-1; column i of L^-1 begins with its row i."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    clear(nv, s.inverse)
+    add_product(1.0, nv, nv, wide, s.lower, 0, 1, wide, s.lower, s.inverse)
+
+
+@lean
+def fill_by_push(k, s: Solved):
+    """Fills P, k rows having been taken, and the inverse being filled."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     for j in range(nv):
-        for c in range(nv):
-            s.by_push[j, c] = 0.0
-    for i in range(nv):  # A^-1 = L^-T L^-1
-        for j in range(i + 1):
-            x = s.lower[i, j]
-            if x != 0.0:
-                for c in range(i + 1):
-                    s.by_push[j, c] += x * s.lower[i, c]
-    for j in range(nv):
-        for q in range(k):
-            share = s.push[q, j]
-            for c in range(nv):
-                s.by_push[j, c] -= share * s.pull[q, c]
-    # Q' = C^-T (Z L^-1), from its last row to its first: C is a lower triangle.
+        for c in range(wide):
+            s.by_push[j, c] = s.inverse[j, c]
+    add_product(-1.0, nv, k, wide, s.push, 0, 1, wide, s.pull, s.by_push)
+
+
+@lean
+def fill_by_speed(k, s: Solved):
+    """Q' = C^-T (Z L^-1), from its last row to its first: C is a lower triangle."""
+    wide = s.inertia.shape[1]
     for q in range(k - 1, -1, -1):
-        for j in range(nv):
+        for j in range(wide):
             s.by_speed[q, j] = s.push[q, j]
         for p in range(q + 1, k):
             share = s.length[s.taken[p]] * s.share[q, p]
-            for j in range(nv):
-                s.by_speed[q, j] -= share * s.by_speed[p, j]
+            add_scaled(s.by_speed, q * wide, -share, s.by_speed, p * wide, wide)
         size = s.share[q, q] * s.length[s.taken[q]]
-        for j in range(nv):
+        for j in range(wide):
             s.by_speed[q, j] /= size
 
 
@@ -327,28 +324,14 @@ def solve_back(m, k, s: Solved, gradient, push, speed):
 
 
 @lean
-def multiply(a, n, b, columns, out):
-    """out[:, :columns] := a[:, :n] b[:n, :columns]; four rows of b at a time, so that a row of
-    `out` is read and written a quarter as often."""
-    whole = n - n % 4
-    for i in range(a.shape[0]):
-        for c in range(columns):
-            out[i, c] = 0.0
-        for j in range(0, whole, 4):
-            w, x, y, z = a[i, j], a[i, j + 1], a[i, j + 2], a[i, j + 3]
-            for c in range(columns):
-                out[i, c] += (w * b[j, c] + x * b[j + 1, c]) + (y * b[j + 2, c] + z * b[j + 3, c])
-        for j in range(whole, n):
-            w = a[i, j]
-            for c in range(columns):
-                out[i, c] += w * b[j, c]
+def add_pushed(s: Solved, push, columns, out):
+    """out[:, :columns] += P push[:, :columns]; columns is a multiple of `panel.WIDTH`."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    add_product(1.0, nv, nv, columns, s.by_push, 0, wide, 1, push, out)
 
 
 @lean
-def multiply_taken(k, s: Solved, b, columns, out):
-    """out[:, :columns] += Q b[:, :columns], of the rows that were taken."""
-    for i in range(s.by_speed.shape[1]):
-        for q in range(k):
-            x, at = s.by_speed[q, i], s.taken[q]
-            for c in range(columns):
-                out[i, c] += x * b[at, c]
+def add_wanted(k, s: Solved, speed, columns, out):
+    """out[:, :columns] += Q speed[:k, :columns], of the rows that were taken, in their order."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    add_product(1.0, nv, k, columns, s.by_speed, 0, 1, wide, speed, out)

@@ -131,7 +131,7 @@ class CompiledDerivatives:
         out.act[2 * nv :] = np.concatenate([slopes.act_a, slopes.act_u], axis=1).T
         out.speed[:nv] = slopes.speed[match].transpose(2, 0, 1)
         out.gap[:nv], out.speed_w[:nv] = slopes.gap[match].T, slopes.speed_w[match].T
-        out.push_w[:nv] = slopes.push_w.T
+        out.push_w[:nv] = slopes.push_w[:, :nv].T
         return out
 
     def _call(self, data: mujoco.MjData) -> int:

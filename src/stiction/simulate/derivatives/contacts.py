@@ -44,7 +44,7 @@ class Slopes(NamedTuple):
     push_u: Array  # (nv, nu) by controls
     speed: Array  # (n, ROWS, nv) of rows, by positions
     gap: Array  # (n, nv)
-    push_w: Array  # (nv, nv) of the overlap's correction
+    push_w: Array  # (nv, nv) of the overlap's correction, columns padded
     speed_w: Array  # (n, nv)
     act_a: Array  # (na, na) activations after the step, by activations
     act_u: Array  # (na, nu)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from stiction.contact.derivatives.held_rows import Held, Size
 from stiction.contact.derivatives.held_system import (
     Solved,
-    fill_products,
-    multiply,
-    multiply_taken,
+    add_pushed,
+    add_wanted,
+    fill_by_push,
+    fill_by_speed,
+    fill_inverse,
 )
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import kernel, lean
+from stiction.kernels.panel import add_scaled, clear
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
 from stiction.simulate.derivatives.memory import (
@@ -30,9 +33,9 @@ from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
 
 @lean
-def _ask(dt, b: Blocks, out: Slopes, h: Held, w: Working):
-    """Fills w.right with the push and w.wanted with the speeds of held rows that positions ask for;
-    (nv, nv) and (m, nv)."""
+def _ask(dt, taken, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
+    """Fills w.right with the push and w.wanted with the speeds of the rows that were taken, which
+    positions ask for; (nv, nv) and (taken, nv)."""
     nv = w.sigma.shape[0]
     for j in range(nv):
         for k in range(nv):
@@ -45,18 +48,20 @@ def _ask(dt, b: Blocks, out: Slopes, h: Held, w: Working):
             j = b.column[c0 + e]
             for k in range(nv):
                 w.right[j, k] -= along * (x * out.speed[i, 1, k] + y * out.speed[i, 2, k])
-    for a in range(h.size[Size.HELD]):
+    for q in range(taken):
+        a = s.taken[q]
         i, r = h.block[a, 0], h.block[a, 1]
         if r == 1:
             x, y = h.direction[a, 0], h.direction[a, 1]
             for k in range(nv):
-                w.wanted[a, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
+                w.wanted[q, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
             continue
         source = w.source[i] if r == 0 else -1
         for k in range(nv):
-            w.wanted[a, k] = -out.speed[i, r, k]
-            if source >= 0:
-                w.wanted[a, k] -= out.gap[source, k] / dt
+            w.wanted[q, k] = -out.speed[i, r, k]
+        if source >= 0:
+            for k in range(nv):
+                w.wanted[q, k] -= out.gap[source, k] / dt
 
 
 @lean
@@ -66,8 +71,10 @@ def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
     taken = hold_velocity(b, h, s)
     if taken < 0:
         return False
-    fill_products(taken, s)
-    _ask(dt, b, out, h, w)
+    fill_inverse(s)
+    fill_by_push(taken, s)
+    fill_by_speed(taken, s)
+    _ask(dt, taken, b, out, h, s, w)
     for j in range(nv):
         for k in range(nv):
             w.right[j, nv + k] = out.push_v[j, k]
@@ -75,8 +82,12 @@ def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
             w.right[j, 2 * nv + k] = out.push_a[j, k]
         for k in range(nu):
             w.right[j, 2 * nv + na + k] = out.push_u[j, k]
-    multiply(s.by_push, nv, w.right, w.rate.shape[1], w.rate)
-    multiply_taken(taken, s, w.wanted, nv, w.rate)
+    clear(nv, w.rate)
+    add_pushed(s, w.right, w.rate.shape[1], w.rate)
+    for q in range(taken):
+        for k in range(nv, s.inertia.shape[1]):
+            w.wanted[q, k] = 0.0
+    add_wanted(taken, s, w.wanted, s.inertia.shape[1], w.rate)
     return True
 
 
@@ -86,34 +97,36 @@ def _solve_correction(
 ):
     """w.moved := changes of the correction, all columns; whether there is one answer. lifted: how
     many rows it holds."""
-    nv, columns = out.push_q.shape[0], w.rate.shape[1]
-    for j in range(nv):
-        for k in range(columns):
-            w.moved[j, k] = 0.0
+    nv, columns, wide = out.push_q.shape[0], w.rate.shape[1], s.inertia.shape[1]
+    clear(nv, w.moved)
     if lifted == 0:
         return True
-    taken = hold_correction(lifted, h.size[Size.CURVED] == 0, b, s, w)
+    factored = h.size[Size.CURVED] == 0
+    taken = hold_correction(lifted, factored, b, s, w)
     if taken < 0:
         return False
-    fill_products(taken, s)
-    for at in range(taken):
-        a = s.taken[at]
-        i = w.lifted[a, 0]
+    fill_by_speed(taken, s)
+    for q in range(taken):
+        i = w.lifted[s.taken[q], 0]
         for k in range(columns):
-            w.wanted[a, k] = 0.0
+            w.wanted[q, k] = 0.0
         c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
         for c in range(b.head[i, Head.WIDTH]):
             j, x = b.column[c0 + c], b.value[a0 + c]
-            for k in range(columns):
-                w.wanted[a, k] -= x * w.rate[j, k]
+            add_scaled(w.wanted, q * columns, -x, w.rate, j * columns, columns)
         deepest, part = w.deepest[i], share_rate(i, dt, step, w)
         for k in range(nv):
-            w.wanted[a, k] -= w.share[i] * out.gap[i, k] / dt + out.speed[i, 0, k]
-            w.wanted[a, k] -= out.speed_w[i, k]
-            if deepest >= 0:
-                w.wanted[a, k] += part * out.gap[deepest, k]
-    multiply(s.by_push, nv, out.push_w, nv, w.moved)
-    multiply_taken(taken, s, w.wanted, columns, w.moved)
+            w.wanted[q, k] -= w.share[i] * out.gap[i, k] / dt + out.speed[i, 0, k]
+            w.wanted[q, k] -= out.speed_w[i, k]
+        if deepest >= 0:
+            for k in range(nv):
+                w.wanted[q, k] += part * out.gap[deepest, k]
+    if is_corrected(w):
+        if not factored:
+            fill_inverse(s)
+        fill_by_push(taken, s)
+        add_pushed(s, out.push_w, wide, w.moved)
+    add_wanted(taken, s, w.wanted, columns, w.moved)
     return True
 
 

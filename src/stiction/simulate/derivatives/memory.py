@@ -13,6 +13,7 @@ from stiction.contact.derivatives.held_system import allocate_solved
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS
 from stiction.kernels.packing import pack, packed, unpacker
+from stiction.kernels.panel import padded
 from stiction.simulate.derivatives.bodies import allocate_motion, read_tree
 from stiction.simulate.derivatives.contact_products import allocate_change
 from stiction.simulate.derivatives.contacts import Slopes
@@ -39,7 +40,7 @@ class Working(NamedTuple):
     deepest: Indices  # (n,) the block that this share depends on, or -1
     lifted: Indices  # (n, 2) block and row, as in `Held`, of what the correction holds
     along: Array  # (n, 2) their directions, which normals have none of
-    normal: Array  # (n, nv) their rows
+    normal: Array  # (n, nv) their rows, padded
     used: Indices  # (n, ROWS) 1 for rows whose speeds matter
     sigma: Array  # (nv,) speeds of the problem
     passed: Array  # (n, ROWS)
@@ -49,9 +50,9 @@ class Working(NamedTuple):
     alone: Indices  # (nv,) 1 for free bodies of their own
     turns: Indices  # (k,) first degree of freedom of each quaternion
     rotation: Array  # (2, 3, 3)
-    rate: Array  # (nv, c) of v+
+    rate: Array  # (nv, c) of v+; columns are padded
     moved: Array  # (nv, c) of w
-    wanted: Array  # (m, c)
+    wanted: Array  # (nv, c) speeds of the rows that were taken
     wrench: Array  # (m, 6) of held rows, about a point of their pair
     left: Array  # (m,)
     right: Array  # (nv, c)
@@ -63,7 +64,7 @@ class Transition:
     def __init__(self, model: mujoco.MjModel, free: Indices, blocks: int) -> None:
         m, n, nv, na, nu = model, blocks, model.nv, model.na, model.nu
         self.blocks = blocks
-        columns, rows = 2 * nv + na + nu, ROWS * n
+        columns, rows = padded(2 * nv + na + nu), ROWS * n
         alone = np.zeros(nv, np.int64)
         for dof, _ in free:
             alone[dof : dof + 6] = 1
@@ -72,16 +73,17 @@ class Transition:
         working = Working(
             np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
             np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
-            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, nv)),
+            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, padded(nv))),
             np.zeros((n, ROWS), np.int64), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv),
             np.zeros(nv), np.zeros(nv), alone, quaternion_dofs(m),
             np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
-            np.zeros((rows, columns)), np.zeros((rows, 6)), np.zeros(rows),
+            np.zeros((nv, columns)), np.zeros((rows, 6)), np.zeros(rows),
             np.zeros((nv, columns)),
         )  # fmt: skip
         slopes = Slopes(
             np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
-            np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, nv)), np.zeros((n, nv)),
+            np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, padded(nv))),
+            np.zeros((n, nv)),
             np.zeros((na, na)), np.zeros((na, nu)),
         )  # fmt: skip
         self._tuples: Any = (

@@ -1,0 +1,191 @@
+"""Rows of numbers in vector instructions: what small dense matrices are worked out with.
+
+Left to the compiler, a loop over a row checks first whether arrays overlap and ends with what is
+left over, one number at a time; with rows of twenty numbers that is most of its time. Here rows
+have a multiple of `WIDTH` numbers (`padded`), zeros at the end, and arrays do not overlap. All take
+arrays of numbers in C's order, of any dimensions, and where in them to begin.
+
+Products are added in one instruction, rounded once, where the processor has it (`six.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from stiction.kernels.compile import lean
+from stiction.kernels.six import FUSED
+
+_intrinsic: Any = intrinsic  # kernels call without the first argument
+
+WIDTH = 4
+"""Numbers of a vector."""
+
+_ROWS = 4
+"""Of a product's blocks: with two vectors each, eight sums are under way at once."""
+
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_ZERO = ir.Constant(_VECTOR, [ir.DoubleType()(0.0)] * WIDTH)
+
+
+def padded(n: int) -> int:
+    """The least multiple of `WIDTH` that is not less than n."""
+    return -(-n // WIDTH) * WIDTH
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _vector(builder: Any, data: Any, at: Any) -> Any:
+    """Pointer to a vector, from entry `at` on."""
+    return builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer())
+
+
+def _load(builder: Any, data: Any, at: Any) -> Any:
+    return builder.load(_vector(builder, data, at), align=8)
+
+
+def _repeated(builder: Any, value: Any) -> Any:
+    """A number in all places of a vector."""
+    none = ir.Constant(_VECTOR, ir.Undefined)
+    single = builder.insert_element(none, value, ir.IntType(32)(0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(single, none, places)
+
+
+def _add(builder: Any, total: Any, factor: Any, row: Any) -> Any:
+    """total + factor row."""
+    if not FUSED:
+        return builder.fadd(total, builder.fmul(factor, row))
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f64")
+    return builder.call(fused, (factor, row, total))
+
+
+@_intrinsic
+def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any) -> Any:
+    """out[o:o+n] += x A[a:a+n]; n is a multiple of WIDTH."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, x, array, a, n = args
+        target = _data(context, builder, sig.args[0], to)
+        source = _data(context, builder, sig.args[3], array)
+        factor = _repeated(builder, x)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, WIDTH)
+        with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
+            pointer = _vector(builder, target, builder.add(o, c))
+            row = _load(builder, source, builder.add(a, c))
+            total = _add(builder, builder.load(pointer, align=8), factor, row)
+            builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, index, number, A, index, index), generate
+
+
+@_intrinsic
+def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
+    """A[a:a+n] . B[b:b+n]; n is a multiple of WIDTH."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, a, second, b, n = args
+        left = _data(context, builder, sig.args[0], first)
+        right = _data(context, builder, sig.args[2], second)
+        total = cgutils.alloca_once_value(builder, _ZERO)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, WIDTH)
+        with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
+            x, y = _load(builder, left, builder.add(a, c)), _load(builder, right, builder.add(b, c))
+            builder.store(_add(builder, builder.load(total), x, y), total)
+        whole = builder.load(total)
+        parts = [builder.extract_element(whole, ir.IntType(32)(k)) for k in range(WIDTH)]
+        return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
+
+    return number(A, index, B, index, index), generate
+
+
+def _block(rows: int, vectors: int) -> Any:
+    """An intrinsic for so many rows of a product, so many vectors of each: see `add_product`."""
+
+    def typing(
+        typingctx: Any, C: Any, c: Any, wide: Any, A: Any, a: Any, down: Any, across: Any,
+        sign: Any, B: Any, b: Any, long: Any, inner: Any,
+    ) -> Any:  # fmt: skip
+        number, index = types.float64, types.int64
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            to, c, wide, first, a, down, across, sign, second, b, long, inner = args
+            target = _data(context, builder, sig.args[0], to)
+            left = _data(context, builder, sig.args[3], first)
+            right = _data(context, builder, sig.args[8], second)
+            sums = [[cgutils.alloca_once_value(builder, _ZERO) for _ in range(vectors)]
+                    for _ in range(rows)]  # fmt: skip
+            with cgutils.for_range(builder, inner, intp=inner.type) as loop:
+                start = builder.add(b, builder.mul(loop.index, long))
+                lines = [
+                    _load(builder, right, builder.add(start, ir.Constant(start.type, WIDTH * v)))
+                    for v in range(vectors)
+                ]
+                at = builder.add(a, builder.mul(loop.index, across))
+                for r in range(rows):
+                    entry = builder.load(builder.gep(left, [at]))
+                    factor = _repeated(builder, entry)
+                    for v in range(vectors):
+                        old = builder.load(sums[r][v])
+                        builder.store(_add(builder, old, factor, lines[v]), sums[r][v])
+                    at = builder.add(at, down)
+            scale = _repeated(builder, sign)
+            for r in range(rows):
+                for v in range(vectors):
+                    pointer = _vector(
+                        builder, target, builder.add(c, ir.Constant(c.type, WIDTH * v))
+                    )
+                    old = builder.load(pointer, align=8)
+                    builder.store(_add(builder, old, scale, builder.load(sums[r][v])), pointer,
+                                  align=8)  # fmt: skip
+                c = builder.add(c, wide)
+            return context.get_dummy_value()
+
+        given = (C, index, index, A, index, index, index, number, B, index, index, index)
+        return types.void(*given), generate
+
+    typing.__name__ = f"add_block_{rows}_{vectors}"
+    return _intrinsic(typing)
+
+
+_add_four_wide, _add_four = _block(_ROWS, 2), _block(_ROWS, 1)
+_add_one_wide, _add_one = _block(1, 2), _block(1, 1)
+
+
+@lean
+def add_product(sign, rows, inner, columns, A, a, down, across, B, C):
+    """C[:rows, :columns] += sign X B[:inner, :columns], X[i, j] being entry a + i down + j across
+    of A: its rows, or its columns. columns is a multiple of WIDTH."""
+    wide, long = C.shape[1], B.shape[1]
+    for i in range(0, rows - 3, 4):
+        at = a + i * down
+        for c in range(0, columns - 4, 8):
+            _add_four_wide(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+        if columns % 8 != 0:
+            c = columns - 4
+            _add_four(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+    for i in range(rows - rows % 4, rows):
+        at = a + i * down
+        for c in range(0, columns - 4, 8):
+            _add_one_wide(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+        if columns % 8 != 0:
+            c = columns - 4
+            _add_one(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+
+
+@lean
+def clear(rows, out):
+    """out[:rows] := 0."""
+    for i in range(rows):
+        for c in range(out.shape[1]):
+            out[i, c] = 0.0
