@@ -27,6 +27,7 @@ from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
 
 _TYPE, _SIZE = offset("mjModel", "geom_type"), offset("mjModel", "geom_size")
+_BODY, _WELD = offset("mjModel", "geom_bodyid"), offset("mjModel", "body_weldid")
 _XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
 
 GAP, POINT, NORMAL, TANGENT, CHANGES = 0, 1, 4, 7, 10
@@ -280,9 +281,9 @@ def differentiate_meeting(
     m, d, first, second, frame, gap, point, about, length, led, meet: Meet, out
 ):
     """out (2, CHANGES, 6) := the changes of one contact of two geoms as either turns about `about`
-    (3,) or moves; whether it has closed forms. frame (3, 3): normal and tangents; length: the size
-    of what moves [m]; led: whether the tangent is the second geom's axis, else it follows from the
-    normal and is left at 0."""
+    (3,) or moves, unless it is fixed to the world; whether it has closed forms. frame (3, 3): normal
+    and tangents; length: the size of what moves [m]; led: whether the tangent is the second geom's
+    axis, else it follows from the normal and is left at 0."""
     radii = meet.radii
     for c in range(3):
         meet.ends[0, c] = point[c] - 0.5 * gap * frame[0, c]
@@ -306,6 +307,9 @@ def differentiate_meeting(
     for k in range(3):
         meet.local[0, k] = turn[3 * k + 2]
     for which in range(2):
+        body = integers(pointer(m + _BODY) + 4 * (second if which == 1 else first), 1)[0]
+        if integers(pointer(m + _WELD) + 4 * body, 1)[0] == 0:
+            continue
         for axis in range(6):
             _change(which, axis, frame, gap, about, flat, meet, inverse, out[which])
             if led:
