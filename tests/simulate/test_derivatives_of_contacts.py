@@ -25,8 +25,8 @@ PAIR = """
   <asset><mesh name="m"
     vertex="-.1 -.1 -.08  .12 -.08 -.07  0 .13 -.09  .01 .02 .15  .09 .09 .05"/></asset>
   <worldbody>
-    <geom {first} euler="20 30 40"/>
     <body euler="{turn}"><freejoint/><geom {second} pos=".01 .02 0"/></body>
+    <body>{joint}<geom {first} euler="20 30 40"/></body>
   </worldbody>
 </mujoco>"""
 
@@ -35,12 +35,13 @@ def press(first, second, seed, overlap):
     """(model, data) of two geoms that overlap so much, and approach each other as they slip."""
     rng = np.random.default_rng(seed)
     way, turn = rng.normal(size=3), " ".join(map(str, rng.uniform(-90.0, 90.0, 3)))
-    xml = PAIR.format(first=GEOMS[first], second=GEOMS[second], turn=turn)
+    joint = "" if first == "plane" else '<joint axis=".3 .5 .8" pos=".1 0 .05" armature=".01"/>'
+    xml = PAIR.format(first=GEOMS[first], second=GEOMS[second], turn=turn, joint=joint)
     model = mujoco.MjModel.from_xml_string(xml)
     data, ends = mujoco.MjData(model), np.zeros(6)
     mujoco.mj_kinematics(model, data)
     if first == "plane":
-        way = data.geom_xmat[0].reshape(3, 3)[:, 2].copy()
+        way = data.geom_xmat[1].reshape(3, 3)[:, 2].copy()
     way /= np.linalg.norm(way)
     data.qpos[:3] = 0.5 * way
     for _ in range(60):
@@ -48,7 +49,7 @@ def press(first, second, seed, overlap):
         off = mujoco.mj_geomDistance(model, data, 0, 1, 1.0, ends) + overlap
         data.qpos[:3] -= off * way
     data.qvel[:3] = -0.5 * way + 0.2 * rng.normal(size=3)
-    data.qvel[3:] = rng.normal(size=3)
+    data.qvel[3:6] = rng.normal(size=3)
     return model, data
 
 
@@ -62,7 +63,7 @@ EXACT += [("box", "box"), ("box", "mesh"), ("mesh", "mesh")]
 @pytest.mark.parametrize(("first", "second"), EXACT)
 def test_pairs_have_the_derivatives_of_their_steps(first, second, seed):
     model, data = press(first, second, seed, 2e-5)
-    assert assert_agree(stiction.Simulator(model), data).is_compiled
+    assert assert_agree(stiction.Simulator(model), data, eps=5e-6).is_compiled
 
 
 ROUND = [(name, "ellipsoid") for name in ("sphere", "capsule", "ellipsoid")]

@@ -2,7 +2,7 @@
 
 Left to the compiler, a loop over a row checks first whether arrays overlap and ends with what is
 left over, one number at a time; with rows of twenty numbers that is most of its time. Here rows
-have a multiple of `WIDTH` numbers (`padded`), zeros at the end, and arrays do not overlap. All take
+have a multiple of `LANES` numbers (`padded`), zeros at the end, and arrays do not overlap. All take
 arrays of numbers in C's order, of any dimensions, and where in them to begin.
 
 Products are added in one instruction, rounded once, where the processor has it (`six.py`).
@@ -22,19 +22,19 @@ from stiction.kernels.six import FUSED
 
 _intrinsic: Any = intrinsic  # kernels call without the first argument
 
-WIDTH = 4
+LANES = 4
 """Numbers of a vector."""
 
 _ROWS = 4
 """Of a product's blocks: with two vectors each, eight sums are under way at once."""
 
-_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
-_ZERO = ir.Constant(_VECTOR, [ir.DoubleType()(0.0)] * WIDTH)
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+_ZERO = ir.Constant(_VECTOR, [ir.DoubleType()(0.0)] * LANES)
 
 
 def padded(n: int) -> int:
-    """The least multiple of `WIDTH` that is not less than n."""
-    return -(-n // WIDTH) * WIDTH
+    """The least multiple of `LANES` that is not less than n."""
+    return -(-n // LANES) * LANES
 
 
 def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -54,7 +54,7 @@ def _repeated(builder: Any, value: Any) -> Any:
     """A number in all places of a vector."""
     none = ir.Constant(_VECTOR, ir.Undefined)
     single = builder.insert_element(none, value, ir.IntType(32)(0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+    places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(single, none, places)
 
 
@@ -63,13 +63,13 @@ def _add(builder: Any, total: Any, factor: Any, row: Any) -> Any:
     if not FUSED:
         return builder.fadd(total, builder.fmul(factor, row))
     kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f64")
+    fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
     return builder.call(fused, (factor, row, total))
 
 
 @_intrinsic
 def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any) -> Any:
-    """out[o:o+n] += x A[a:a+n]; n is a multiple of WIDTH."""
+    """out[o:o+n] += x A[a:a+n]; n is a multiple of LANES."""
     number, index = types.float64, types.int64
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -77,7 +77,7 @@ def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any)
         target = _data(context, builder, sig.args[0], to)
         source = _data(context, builder, sig.args[3], array)
         factor = _repeated(builder, x)
-        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, WIDTH)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
         with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
             pointer = _vector(builder, target, builder.add(o, c))
             row = _load(builder, source, builder.add(a, c))
@@ -90,7 +90,7 @@ def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any)
 
 @_intrinsic
 def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
-    """A[a:a+n] . B[b:b+n]; n is a multiple of WIDTH."""
+    """A[a:a+n] . B[b:b+n]; n is a multiple of LANES."""
     number, index = types.float64, types.int64
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -98,12 +98,12 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
         left = _data(context, builder, sig.args[0], first)
         right = _data(context, builder, sig.args[2], second)
         total = cgutils.alloca_once_value(builder, _ZERO)
-        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, WIDTH)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
         with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
             x, y = _load(builder, left, builder.add(a, c)), _load(builder, right, builder.add(b, c))
             builder.store(_add(builder, builder.load(total), x, y), total)
         whole = builder.load(total)
-        parts = [builder.extract_element(whole, ir.IntType(32)(k)) for k in range(WIDTH)]
+        parts = [builder.extract_element(whole, ir.IntType(32)(k)) for k in range(LANES)]
         return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
 
     return number(A, index, B, index, index), generate
@@ -128,7 +128,7 @@ def _block(rows: int, vectors: int) -> Any:
             with cgutils.for_range(builder, inner, intp=inner.type) as loop:
                 start = builder.add(b, builder.mul(loop.index, long))
                 lines = [
-                    _load(builder, right, builder.add(start, ir.Constant(start.type, WIDTH * v)))
+                    _load(builder, right, builder.add(start, ir.Constant(start.type, LANES * v)))
                     for v in range(vectors)
                 ]
                 at = builder.add(a, builder.mul(loop.index, across))
@@ -143,7 +143,7 @@ def _block(rows: int, vectors: int) -> Any:
             for r in range(rows):
                 for v in range(vectors):
                     pointer = _vector(
-                        builder, target, builder.add(c, ir.Constant(c.type, WIDTH * v))
+                        builder, target, builder.add(c, ir.Constant(c.type, LANES * v))
                     )
                     old = builder.load(pointer, align=8)
                     builder.store(_add(builder, old, scale, builder.load(sums[r][v])), pointer,
@@ -165,7 +165,7 @@ _add_one_wide, _add_one = _block(1, 2), _block(1, 1)
 @lean
 def add_product(sign, rows, inner, columns, A, a, down, across, B, C):
     """C[:rows, :columns] += sign X B[:inner, :columns], X[i, j] being entry a + i down + j across
-    of A: its rows, or its columns. columns is a multiple of WIDTH."""
+    of A: its rows, or its columns. columns is a multiple of LANES."""
     wide, long = C.shape[1], B.shape[1]
     for i in range(0, rows - 3, 4):
         at = a + i * down

@@ -325,7 +325,7 @@ def solve_back(m, k, s: Solved, gradient, push, speed):
 
 @lean
 def add_pushed(s: Solved, push, columns, out):
-    """out[:, :columns] += P push[:, :columns]; columns is a multiple of `panel.WIDTH`."""
+    """out[:, :columns] += P push[:, :columns]; columns is a multiple of `panel.LANES`."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     add_product(1.0, nv, nv, columns, s.by_push, 0, wide, 1, push, out)
 

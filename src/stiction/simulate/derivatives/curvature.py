@@ -41,14 +41,14 @@ ON_SURFACE = 1e-6
 """Distance of a contact from a corner, an edge or a face, over the size of what moves, up to which
 it lies there."""
 
-ROUGH = 1e-2
+ON_CURVE = 1e-2
 """The same of a point that iterations found on a surface that is curved, where the normal alone
 matters."""
 
-PARALLEL = 0.9
+ALONGSIDE = 0.9
 """Square of the cosine between two straight directions that count as one."""
 
-UPRIGHT = 1e-6
+ON_CAP = 1e-6
 """Sine of the angle between a normal and a cylinder's axis, up to which it stands on its cap."""
 
 
@@ -153,7 +153,7 @@ def _bend_round(kind, turn, size, frame, near, far, meet: Meet, which):
         return False
     if out >= radius - near and beyond >= -near:
         sine = np.hypot(local[1, 0], local[1, 1])
-        if sine < UPRIGHT:
+        if sine < ON_CAP:
             return False
         ahead = meet.three[0]  # along the rim, in the geom's frame (-y, x, 0)
         for c in range(3):
@@ -186,13 +186,13 @@ def _bend(m, d, geom, which, frame, length, meet: Meet):
             local[1, c] += turn[3 * k + c] * frame[0, k] * (1 - 2 * which)
     if kind == PLANE:
         _put_isotropic(far, meet.radii, which)
-        return local[1, 2] > 1.0 - UPRIGHT * UPRIGHT and abs(local[0, 2]) <= near
+        return local[1, 2] > 1.0 - ON_CAP * ON_CAP and abs(local[0, 2]) <= near
     if kind == SPHERE:
         _put_isotropic(size[0], meet.radii, which)
         out = np.sqrt(local[0, 0] ** 2 + local[0, 1] ** 2 + local[0, 2] ** 2)
         return abs(out - size[0]) <= near
     if kind == ELLIPSOID:
-        return _bend_ellipsoid(turn, size, frame, ROUGH * length, meet, which)
+        return _bend_ellipsoid(turn, size, frame, ON_CURVE * length, meet, which)
     if kind == BOX:
         return _bend_box(turn, size, frame, near, far, meet, which)
     if kind in (CAPSULE, CYLINDER):
@@ -207,7 +207,7 @@ def _bend(m, d, geom, which, frame, length, meet: Meet):
 def _is_unique(far, radii):
     """Whether no direction is straight on both surfaces."""
     common = radii[0, 0] * radii[1, 0] + 2.0 * radii[0, 1] * radii[1, 1] + radii[0, 2] * radii[1, 2]
-    return common < PARALLEL * far * far
+    return common < ALONGSIDE * far * far
 
 
 @lean
@@ -281,9 +281,9 @@ def differentiate_meeting(
     m, d, first, second, frame, gap, point, about, length, led, meet: Meet, out
 ):
     """out (2, CHANGES, 6) := the changes of one contact of two geoms as either turns about `about`
-    (3,) or moves, unless it is fixed to the world; whether it has closed forms. frame (3, 3): normal
-    and tangents; length: the size of what moves [m]; led: whether the tangent is the second geom's
-    axis, else it follows from the normal and is left at 0."""
+    (3,) or moves, unless it is fixed to the world; whether it has closed forms. frame (3, 3): the
+    normal and the tangents; length: the size of what moves [m]; led: whether the tangent is the
+    second geom's axis, else it follows from the normal and is left at 0."""
     radii = meet.radii
     for c in range(3):
         meet.ends[0, c] = point[c] - 0.5 * gap * frame[0, c]

@@ -61,7 +61,7 @@ FOUND_ROUGHLY = 1e-2
 """The same where contacts are found by iterations: where a round body lies on a flat one, the point
 wanders by far more than the tolerance."""
 
-FINEST = 1e-14
+FINEST_COLLISION = 1e-14
 """Tolerance of MuJoCo's iterations [m]."""
 
 MOST_ITERATIONS = 200
@@ -261,7 +261,7 @@ def _refine(m, out):
     for k in range(words):
         copy[k] = given[k]
     address = out.ctypes.data
-    numbers(address + _TOLERANCE, 1)[0] = min(numbers(m + _TOLERANCE, 1)[0], FINEST)
+    numbers(address + _TOLERANCE, 1)[0] = min(numbers(m + _TOLERANCE, 1)[0], FINEST_COLLISION)
     least = integers(address + _ITERATIONS, 1)
     least[0] = max(least[0], MOST_ITERATIONS)
     return np.int64(address)
