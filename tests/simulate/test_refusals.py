@@ -309,3 +309,15 @@ def test_wrong_options_of_a_stepper_are_refused_by_name(options):
 def test_pushing_out_is_on_or_off():
     with pytest.raises(InvalidInput, match="push_out"):
         stiction.TimeStepping(push_out="no")
+
+
+def test_bodies_that_a_mocap_body_carries_are_taken():
+    model = mujoco.MjModel.from_xml_string("""
+<mujoco><worldbody>
+  <body mocap="true"><geom size=".1"/><body pos="0 0 .2"><geom size=".1"/>
+    <body pos="0 0 .3"><joint/><geom size=".1"/></body></body></body>
+  <body mocap="true" pos="1 0 0"/>
+</worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    stiction.Simulator(model).step(data, 5)
+    assert data.time == pytest.approx(0.01)

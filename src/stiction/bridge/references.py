@@ -195,7 +195,7 @@ def _structure(model: mujoco.MjModel) -> Iterator[tuple[str, Ints, Ints]]:
     for body in range(1, nbody):
         up = parent[body]
         root[body] = body if up == 0 else root[up]
-        weld[body] = body if number[body] else weld[up]
+        weld[body] = body if number[body] or model.body_mocapid[body] >= 0 else weld[up]
         last[body], tree[body] = last[up], tree[up]
         if number[body] and tree[body] < 0:
             tree[body], trees = trees, trees + 1
@@ -203,9 +203,8 @@ def _structure(model: mujoco.MjModel) -> Iterator[tuple[str, Ints, Ints]]:
             own = np.arange(begins[body], begins[body] + number[body])
             before[own] = np.concatenate([[last[up]], own[:-1]])
             last[body] = own[-1]
-    mocap = model.body_mocapid >= 0  # each is welded to itself
     yield "body_rootid", model.body_rootid, root
-    yield "body_weldid", model.body_weldid[~mocap], weld[~mocap]
+    yield "body_weldid", model.body_weldid, weld
     yield "dof_parentid", model.dof_parentid, before
     yield "body_treeid", model.body_treeid, tree
     yield "dof_treeid", model.dof_treeid, tree[owner]
