@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Real
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stiction.status import Status
@@ -84,6 +86,28 @@ def unknown(word: str, known: Iterable[str]) -> str:
     return f"unknown: {word!r}; {hint}"
 
 
+def is_one_of(value: Any, known: Iterable[str]) -> bool:
+    """Whether it is a word among those; an array or a list, which `in` would compare, is none."""
+    return isinstance(value, str) and value in known
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number; True and False are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_count(value: Any, least: int) -> bool:
+    """Whether it is a whole number, by its value, and no less."""
+    return is_number(value) and least <= value < 2**63 and value == int(value)
+
+
+def as_path(name: str, value: Any) -> Path:
+    """`value` as a path; InvalidInput with `name` for what is none."""
+    if not isinstance(value, (str, PathLike)) or "\0" in str(value):
+        raise InvalidInput(name, f"is {value!r}: a path is text or a pathlib.Path")
+    return Path(value)
+
+
 def real_numbers(name: str, value: Any) -> NDArray[Any]:
     """`value` as an array of real numbers, of whatever shape and precision; InvalidInput with
     `name` for anything else: text, complex numbers, ragged lists, masked entries, objects."""
@@ -95,7 +119,7 @@ def real_numbers(name: str, value: Any) -> NDArray[Any]:
         array = np.asarray(value)
         if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
             array = array.astype(np.float64)  # Fraction, mpmath and the like
-    except (TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # an object may raise anything from `__array__`
         raise InvalidInput(name, f"is not a regular array of numbers: {error}") from None
     if array.dtype.kind not in "fiub":
         what = "complex numbers" if array.dtype.kind == "c" else f"{array.dtype}"

@@ -67,6 +67,7 @@ def test_thousands_of_random_edits_are_taken_or_refused_by_name(seed):
         ("tuple_adr", 0, 2**31 - 1),
         ("actuator_trnid", 7, 2**31 - 1),
         ("actuator_outadr", 1, 2**31 - 1),
+        ("eq_type", 2, int(mujoco.mjtEq.mjEQ_FLEXVERT)),
     ],
 )
 def test_a_number_that_refers_to_nothing_is_refused_by_its_field(field, at, value):

@@ -25,7 +25,7 @@ _GEOM = mujoco.mjtGeom
 TYPES = {
     "geom_type": range(int(_GEOM.mjNGEOMTYPES)),
     "jnt_type": range(len(mujoco.mjtJoint.__members__)),
-    "eq_type": range(len(mujoco.mjtEq.__members__)),
+    "eq_type": range(int(mujoco.mjtEq.mjEQ_TENDON) + 1),  # others are for flexible bodies
     "wrap_type": range(len(mujoco.mjtWrap.__members__)),
     "actuator_trntype": range(len(mujoco.mjtTrn.__members__) - 1),  # but for mjTRN_UNDEFINED
     "actuator_dyntype": range(len(mujoco.mjtDyn.__members__)),
@@ -71,13 +71,16 @@ UNBOUNDED = re.compile(
 def check_edits(model: mujoco.MjModel) -> None:
     """Raises InvalidInput that names the field and the object that cannot be."""
     for name, allowed in TYPES.items():
+        if name == "eq_type" and model.nflex:
+            continue  # flexible bodies are refused by their own name
         values = getattr(model, name)
         bad = np.flatnonzero(~np.isin(values, allowed))
         if len(bad):
             known = f"{allowed[0]} to {allowed[-1]}" if isinstance(allowed, range) else allowed
             raise _refused(model, name, int(bad[0]), f"is {values[bad[0]]}: {known} are known")
     check_indices(model, partial(_refused, model))
-    _check_references(model)  # trusts addresses itself
+    if not model.nflex:
+        _check_references(model)  # trusts addresses itself, and ends the process at other types
     _check_shapes(model)
     for name, values in _measures(model):
         _check_numbers(model, name, values)

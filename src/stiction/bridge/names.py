@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mujoco
 
-from stiction.errors import InvalidInput, unknown
+from stiction.errors import InvalidInput, is_count, unknown
 
 
 def name_of(model: mujoco.MjModel, kind: str, index: int) -> str:
@@ -38,6 +38,6 @@ def keyframe_of(model: mujoco.MjModel, keyframe: int | str) -> int:
         if keyframe not in names:
             raise InvalidInput("keyframe", f"is {unknown(keyframe, filter(None, names))}")
         return names.index(keyframe)
-    if not 0 <= keyframe < model.nkey:
+    if not is_count(keyframe, 0) or keyframe >= model.nkey:
         raise InvalidInput("keyframe", f"is {keyframe!r}: the model has {model.nkey} keyframes")
-    return keyframe
+    return int(keyframe)

@@ -51,7 +51,7 @@ from stiction.contact.models.model import check_start, grade_status
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.sparse_arrays import Sparse
-from stiction.errors import InvalidInput, StictionError
+from stiction.errors import InvalidInput, StictionError, as_path
 from stiction.status import Status
 
 FilePath = str | PathLike[str]
@@ -104,6 +104,9 @@ def write(path: FilePath, problem: ContactProblem, solution: ContactSolution | N
     A problem with mass is written as a global one, in two dimensions if no contact has a second
     tangent. Read again it has the same answers, but velocity and force are one, and dt is 1.
     """
+    path = as_path("path", path)
+    if not isinstance(problem, ContactProblem):
+        raise InvalidInput("problem", f"is {problem!r}: a ContactProblem")
     _check_expressible(problem)
     check_start(problem, solution)
     h5py = _h5py()
@@ -227,7 +230,7 @@ class _File:
 @contextmanager
 def _open(path: FilePath) -> Iterator[_File]:
     h5py = _h5py()
-    with Path(path).open("rb"):  # absent or not allowed: the system's own words
+    with as_path("path", path).open("rb"):  # absent or not allowed: the system's own words
         pass
     try:
         content = h5py.File(path, "r")

@@ -121,6 +121,13 @@ def compare(
     Without `watch`, what the first of our own runs finds in contact is watched in all. Ctrl-C
     ends the run at hand and leaves out the rest.
     """
+    if not callable(load):
+        raise InvalidInput("load", f"is {load!r}: a function that gives model, data, controller")
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InvalidInput("names", f"is {names!r}: a list of contact models' names")
+    if not (on_progress is None or callable(on_progress)):
+        raise InvalidInput("on_progress", f"is {on_progress!r}: a function, or None")
+    check_names(names)
     ordered = sorted(names, key=lambda name: name in NOSLIP)  # ours first: they find the bodies
     outcomes: dict[str, Outcome] = {}
     for name in ordered:
@@ -268,7 +275,10 @@ def check_names(names: Sequence[str]) -> list[str]:
     ways = {name.lower(): name for name in NOSLIP}
     known = (*entries(), *NOSLIP)
     checked = []
-    for name in (name.strip() for name in names):
+    for given in names:
+        if not isinstance(given, str):
+            raise InvalidInput("contact", f"is {given!r}: a name")
+        name = given.strip()
         if name.lower() not in ways and name.lower().partition(":")[0] not in known:
             raise InvalidInput("contact", unknown(name, known))
         checked.append(ways.get(name.lower(), name))

@@ -6,12 +6,14 @@ by the same rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.errors import InvalidInput, is_one_of, unknown
 from stiction.record.trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -105,6 +107,16 @@ def body_id(model: mujoco.MjModel, name: str) -> int:
     """The number of the body that `body_name` calls so."""
     number = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name)
     return number if number >= 0 else int(name.removeprefix("body "))
+
+
+def check_watch(model: mujoco.MjModel, watch: tuple[str, ...]) -> None:
+    """Raises InvalidInput for a body that is not there."""
+    known = [body_name(model, body) for body in range(model.nbody)]
+    if isinstance(watch, str) or not isinstance(watch, Sequence):
+        raise InvalidInput("watch", f"is {watch!r}: a tuple of bodies' names")
+    for name in watch:
+        if not is_one_of(name, known):
+            raise InvalidInput("watch", unknown(str(name), known))
 
 
 def bodies_to_watch(model: mujoco.MjModel, touched: set[str]) -> tuple[str, ...]:

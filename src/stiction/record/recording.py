@@ -17,10 +17,11 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.bridge.validation import check_data
 from stiction.contact.models.registry import contact_name
-from stiction.errors import InvalidInput, StictionError
+from stiction.errors import InvalidInput, StictionError, is_count, is_number
 from stiction.record.contact_series import ContactSeries
-from stiction.record.motion import Motion, bodies_to_watch, motion
+from stiction.record.motion import Motion, bodies_to_watch, check_watch, motion
 from stiction.record.trajectory import States, Trajectory
 from stiction.simulate.report import Contact, Report
 from stiction.simulate.simulator import Simulator
@@ -151,10 +152,19 @@ def record(
     until then is returned, with `interrupted` or `failure` set. The simulator's statistics are
     reset.
     """
-    if not (np.isfinite(seconds) and seconds > 0.0):
-        raise InvalidInput("seconds", f"is {seconds}: a run takes a positive time [s]")
-    if samples < 1:
-        raise InvalidInput("samples", f"is {samples}: one or more")
+    if not isinstance(simulator, Simulator):
+        raise InvalidInput("simulator", f"is {simulator!r}: a stiction.Simulator")
+    check_data(simulator.model, data)
+    check_watch(simulator.model, watch)
+    for word, called in (
+        ("controller", controller), ("on_progress", on_progress), ("on_sample", on_sample),
+    ):  # fmt: skip
+        if called is not None and not callable(called):
+            raise InvalidInput(word, f"is {called!r}: a function, or None")
+    if not (is_number(seconds) and 0.0 < seconds < np.inf):
+        raise InvalidInput("seconds", f"is {seconds!r}: a run takes a positive time [s]")
+    if not is_count(samples, 1):
+        raise InvalidInput("samples", f"is {samples!r}: one or more")
     run = _Run(simulator, data, seconds, controller, samples, on_progress, on_sample)
     run.go()
     model = simulator.model

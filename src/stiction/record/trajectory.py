@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.files import read_npz
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, as_path
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ class Trajectory:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes the trajectory as .npz; returns the path."""
-        path = Path(path)
+        path = as_path("path", path)
         with path.open("wb") as file:
             np.savez_compressed(
                 file,
@@ -137,7 +137,7 @@ class Trajectory:
     @classmethod
     def load(cls, path: str | PathLike[str], *, model: mujoco.MjModel | None = None) -> Trajectory:
         """The trajectory that `save` wrote; `model` takes the place of the one it names."""
-        if not Path(path).is_file():
+        if not as_path("trajectory", path).is_file():
             raise InvalidInput("trajectory", f"no such file: {path}")
         content = read_npz(path, "trajectory")
         missing = [name for name in ("format", "timestep", *_STATES) if name not in content]

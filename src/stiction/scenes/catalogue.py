@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mujoco
 
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, as_path
 from stiction.scenes import blocks, chains, grasps, humanoid, mechanisms, piles, quadruped
 from stiction.scenes.scene import Loaded, Scene
 
@@ -25,6 +25,8 @@ def names() -> tuple[str, ...]:
 
 def get(name: str) -> Scene:
     """The shipped scene of that name."""
+    if not isinstance(name, str):
+        raise InvalidInput("scene", f"is {name!r}: the name of a scene")
     if name not in _SCENES:
         near = get_close_matches(name, _SCENES, n=3, cutoff=0.5)
         known = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(_SCENES)}"
@@ -38,7 +40,7 @@ def load(scene: str | PathLike[str], **options: object) -> Loaded:
     `scene` is a shipped name, whose `xml` takes the `options`, or the path of an .xml (MJCF)
     or a .urdf, which takes no options.
     """
-    path = Path(scene)
+    path = as_path("scene", scene)
     if path.suffix.lower() in (".xml", ".urdf"):
         return _from_file(path, options)
     shipped = get(os.fspath(scene))
@@ -54,7 +56,7 @@ def load(scene: str | PathLike[str], **options: object) -> Loaded:
         mujoco.mj_forward(model, data)
     except InvalidInput:
         raise
-    except (ValueError, ArithmeticError, mujoco.FatalError) as error:
+    except (ValueError, TypeError, ArithmeticError, mujoco.FatalError) as error:
         given = ", ".join(f"{name}={value!r}" for name, value in options.items())
         said = " ".join(str(error).split())
         raise InvalidInput("scene", f"{shipped.name} cannot be with {given}: {said}") from error

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-
-def is_number(value: Any) -> bool:
-    """Whether it is a real number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+from stiction.errors import is_number as is_number
 
 
 def is_whole(value: Any) -> bool:

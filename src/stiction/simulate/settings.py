@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stiction.contact.models.coulomb import Coulomb
 from stiction.contact.models.description import Compiled, StepSolver
 from stiction.contact.models.model import ContactModel
-from stiction.errors import InvalidInput, real_numbers
+from stiction.errors import InvalidInput, is_one_of, real_numbers
 from stiction.simulate.event_driven.engine import EventDriven
 from stiction.simulate.options import is_flag, is_number
 from stiction.simulate.steppers import TimeStepping
@@ -87,9 +87,9 @@ def check_settings(
         raise InvalidInput("contact", f"is {contact!r}: a contact model such as Coulomb()")
     if not isinstance(steps, (TimeStepping, EventDriven)):
         raise InvalidInput("stepper", f"is {stepper!r}: TimeStepping() or EventDriven()")
-    if equality not in ("soft", "rigid"):
+    if not is_one_of(equality, ("soft", "rigid")):
         raise InvalidInput("equality", f"is {equality!r}: 'soft' or 'rigid'")
-    if delassus not in ("factorized", "assembly"):
+    if not is_one_of(delassus, ("factorized", "assembly")):
         raise InvalidInput("delassus", f"is {delassus!r}: 'factorized' or 'assembly'")
     if delassus == "assembly" and isinstance(steps, EventDriven):
         raise InvalidInput(

@@ -262,6 +262,8 @@ class Simulator:
         """Puts the data and the simulator back to where `get_state` found them, be it of another
         simulator of the same model and settings."""
         validation.check_data(self._model, data)
+        if not isinstance(state, State):
+            raise InvalidInput("state", f"is {state!r}: what `get_state` gave")
         size = mujoco.mj_stateSize(self._model, _INTEGRATION)
         if state.physics.shape != (size,):
             reason = f"belongs to another model: this one's has shape ({size},)"

@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from stiction import scenes
-from stiction.errors import InvalidInput, unknown
+from stiction.errors import InvalidInput, as_path, is_count, is_number, unknown
 from stiction.record.comparison import check_names
 from stiction.scenes.options import option_value
 from stiction.sweeps.cluster import on_ray
@@ -64,7 +64,7 @@ def sweep(
     """
     varied, runs = _plan(scene, options, seeds, time, contact, keyframe, noise, drop)
     seconds = runs[0].seconds
-    folder = None if out is None else Path(out)
+    folder = None if out is None else as_path("out", out)
     journal = None
     rows: dict[int, Row] = {}
     if folder is not None:
@@ -122,19 +122,21 @@ def _plan(
     drop: float,
 ) -> tuple[dict[str, list[Value]], list[Run]]:
     """What is varied, and all runs."""
-    name = os.fspath(scene)
+    name = os.fspath(as_path("scene", scene))
     content = ""
     if is_file(name):
         name = str(Path(name).resolve())
         content = digest(scenes.load(name).model)
     seconds = time or (FILE_SECONDS if content else scenes.get(name).seconds)
     for word, value in (("time", seconds), ("noise", noise), ("drop", drop)):
-        if not 0.0 <= value < float("inf"):
-            raise InvalidInput(word, f"is {value}: a number that is not negative")
+        if not (is_number(value) and 0.0 <= value < float("inf")):
+            raise InvalidInput(word, f"is {value!r}: a number that is not negative")
+    if not isinstance(options, Mapping):
+        raise InvalidInput("options", f"is {options!r}: values by the name of an option")
     varied = {key: _values(name, key, list(given)) for key, given in options.items()}
-    numbers = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    numbers = _seeds(seeds)
     if not numbers or min(numbers) < 0:
-        raise InvalidInput("seeds", f"is {seeds}: one or more, none of them negative")
+        raise InvalidInput("seeds", f"is {seeds!r}: one or more, none of them negative")
     laws = varied.get("contact") or check_names([contact])
     plain = {key: values for key, values in varied.items() if key != "contact"}
     runs = [
@@ -154,6 +156,13 @@ def _plan(
         for seed in numbers
     ]
     return varied, runs
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    """The seeds; empty where there are none."""
+    if isinstance(seeds, Sequence) and not isinstance(seeds, (str, bytes)):
+        return [int(seed) for seed in seeds] if all(is_count(seed, 0) for seed in seeds) else []
+    return list(range(int(seeds))) if isinstance(seeds, int) and is_count(seeds, 0) else []
 
 
 def _values(scene: str, name: str, given: list[object]) -> list[Value]:

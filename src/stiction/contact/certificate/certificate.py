@@ -64,7 +64,7 @@ from stiction.contact.problem.dense_blocks import from_contact_space
 from stiction.contact.problem.laws import LAWS
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.validation import impulse
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, is_count, is_one_of
 from stiction.tolerances import RESIDUAL
 
 LawName = Literal["coulomb", "frictionless", "no-slip", "viscous", "convex"]
@@ -183,10 +183,12 @@ def certify(
     the number of corners of the friction polygon, None the circular cone. Of a Delassus
     problem `velocity` is u (dimension nc,).
     """
-    if law not in LAWS:
+    if not isinstance(problem, ContactProblem):
+        raise InvalidInput("problem", f"is {problem!r}: a ContactProblem")
+    if not is_one_of(law, LAWS):
         raise InvalidInput("law", f"is {law!r}: known are {', '.join(LAWS)}")
-    if facets is not None and (facets != int(facets) or facets < 2):
-        raise InvalidInput("facets", f"is {facets}: a polygon needs 3 or more, a line 2")
+    if facets is not None and not is_count(facets, 2):
+        raise InvalidInput("facets", f"is {facets!r}: a polygon needs 3 or more, a line 2")
     code, corners = int(LAWS[law]), 0 if facets is None else int(facets)
     v = impulse("velocity", velocity, (problem.nv,))
     f_n = impulse("normal", normal, (problem.nc,))

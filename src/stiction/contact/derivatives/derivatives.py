@@ -24,7 +24,7 @@ from stiction.contact.derivatives.system import ModeSystem
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.laws import LAWS, Law
 from stiction.contact.problem.problem import ContactProblem
-from stiction.errors import InvalidInput, unknown
+from stiction.errors import InvalidInput, is_number, unknown
 from stiction.tolerances import RESIDUAL
 
 DIFFERENTIABLE = {name: law for name, law in LAWS.items() if law is not Law.CONVEX}
@@ -68,7 +68,7 @@ class ContactDerivatives:
         answer: Answer,
         smoothing: float = 0.0,
     ) -> None:
-        if not 0.0 <= smoothing < 1.0:
+        if not (is_number(smoothing) and 0.0 <= smoothing < 1.0):
             raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
         if law not in DIFFERENTIABLE:
             reason = f"the law is {law!r}: derivatives are known for {', '.join(DIFFERENTIABLE)}"

@@ -48,7 +48,7 @@ from stiction.contact.solvers.attempt import Options
 from stiction.contact.solvers.exact_cone import solve_arrays
 from stiction.contact.solvers.interior_point.solve import takes
 from stiction.contact.solvers.table import SOLVERS as TABLE
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, is_count, is_one_of
 from stiction.status import Status
 
 Solver = Literal["reduced", "structural", "standard", "search"]
@@ -83,9 +83,9 @@ class Coulomb(LadderModel):
     solvers: ClassVar[tuple[str, ...]] = SOLVERS
 
     def __post_init__(self) -> None:
-        if self.facets is not None and (self.facets != int(self.facets) or self.facets < 3):
-            raise InvalidInput("facets", f"is {self.facets}: a polygon has 3 or more, or None")
-        if self.solver not in SOLVERS:
+        if self.facets is not None and not is_count(self.facets, 3):
+            raise InvalidInput("facets", f"is {self.facets!r}: a polygon has 3 or more, or None")
+        if not is_one_of(self.solver, SOLVERS):
             raise InvalidInput("solver", f"is {self.solver!r}: one of {', '.join(SOLVERS)}")
 
     @classmethod

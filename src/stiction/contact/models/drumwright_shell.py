@@ -37,7 +37,7 @@ from stiction.contact.problem.validation import refuse_tied_rows
 from stiction.contact.solvers.attempt import Options
 from stiction.contact.solvers.shell.solve import optimality_gap
 from stiction.contact.solvers.table import SOLVERS
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, is_count
 from stiction.status import Status
 from stiction.tolerances import RESIDUAL
 
@@ -57,8 +57,8 @@ class DrumwrightShell(ContactModel):
 
     def __post_init__(self) -> None:
         """Checks the options."""
-        if self.facets is not None and (self.facets != int(self.facets) or self.facets < 2):
-            raise InvalidInput("facets", f"is {self.facets}: a polygon needs 3 or more, a line 2")
+        if self.facets is not None and not is_count(self.facets, 2):
+            raise InvalidInput("facets", f"is {self.facets!r}: a polygon needs 3 or more, a line 2")
 
     def solve(
         self, problem: ContactProblem, start: ContactSolution | None = None

@@ -238,6 +238,8 @@ def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:
     """Raises InvalidInput if `start` is of a problem with other rows."""
     if start is None:
         return
+    if not isinstance(start, ContactSolution):
+        raise InvalidInput("start", f"is {start!r}: the ContactSolution of an earlier solve")
     have = (len(start.normal), len(start.joint), len(start.box))
     need = (problem.nc, problem.nj, problem.nb)
     if have != need:

@@ -75,6 +75,8 @@ def register(model: M, forms: Mapping[str, str] | None = None) -> M:
 
     forms: how it is written, each with a few words on it; by default its name alone.
     """
+    if not (isinstance(model, type) and isinstance(getattr(model, "name", None), str)):
+        raise InvalidInput("model", f"is {model!r}: a class of contact models")
     name = model.name
     if not name or name != _plain(name):
         reason = f"{name!r} of {model.__name__} is no name: lower case, hyphens, no colon"
@@ -105,6 +107,9 @@ def forms() -> dict[str, str]:
 def parse_contact(text: str, *, solver: str = "") -> ContactModel:
     """The contact model of that name; a number after a colon is Coulomb's facets or the viscosity
     [N s/m]. `solver` is one of those that the model has."""
+    if not (isinstance(text, str) and isinstance(solver, str)):
+        name, given = ("solver", solver) if isinstance(text, str) else ("contact", text)
+        raise InvalidInput(name, f"is {given!r}: a name")
     word, colon, number = text.strip().partition(":")
     name = _plain(word)
     known = entries()
@@ -116,6 +121,8 @@ def parse_contact(text: str, *, solver: str = "") -> ContactModel:
 
 def contact_name(model: ContactModel) -> str:
     """The name by which `parse_contact` finds the model; its repr for one that has none."""
+    if not hasattr(model, "notation"):
+        raise InvalidInput("model", f"is {model!r}: a contact model such as Coulomb()")
     return model.notation
 
 

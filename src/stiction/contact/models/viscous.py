@@ -30,7 +30,7 @@ from stiction.contact.solvers.drumwright.viscous import (
     step_drag,
     viscous_loads,
 )
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, is_number, is_one_of
 
 Solver = Literal["ppm", "lemke"]
 
@@ -48,11 +48,11 @@ class Viscous(ContactModel):
     solvers: ClassVar[tuple[str, ...]] = ("ppm", "lemke")
 
     def __init__(self, coefficient: float | None = None, *, solver: Solver = "ppm") -> None:
-        if solver not in self.solvers:
+        if not is_one_of(solver, self.solvers):
             raise InvalidInput("solver", f"is {solver!r}: 'ppm' or 'lemke'")
         self.solver = solver
-        if coefficient is not None and not 0.0 <= coefficient < np.inf:
-            reason = f"is {coefficient}: viscosity is a finite number >= 0 in N s/m"
+        if coefficient is not None and not (is_number(coefficient) and 0.0 <= coefficient < np.inf):
+            reason = f"is {coefficient!r}: viscosity is a finite number >= 0 in N s/m"
             raise InvalidInput("coefficient", reason)
         self.coefficient = coefficient
 

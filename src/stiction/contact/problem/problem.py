@@ -51,7 +51,7 @@ from stiction.contact.problem.scales import (
     measure_sparse_contact_space,
 )
 from stiction.contact.problem.sparse_arrays import Matrices, Sparse, SparseMass
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, as_path
 from stiction.kernels import linear
 
 Matrix = spmatrix | sparray
@@ -610,6 +610,8 @@ class ContactProblem:
 
     def restricted(self, island: Island) -> ContactProblem:
         """The problem of one island: its rows over its degrees of freedom."""
+        if not isinstance(island, Island):
+            raise InvalidInput("island", f"is {island!r}: one of `islands()`")
         a = self._arrays
         dofs, contacts = island.dofs, island.contacts
         common: dict[str, Any] = {
@@ -666,7 +668,7 @@ class ContactProblem:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes the problem as .npz, to be loaded and solved elsewhere; returns the path."""
-        path = Path(path)
+        path = as_path("path", path)
         with path.open("wb") as file:  # given a name, NumPy would append .npz to some
             content = pack_sparse(self._arguments())
             np.savez(file, format=NEWEST if self.is_sparse else 1, **content)
@@ -675,7 +677,7 @@ class ContactProblem:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> ContactProblem:
         """The problem that `save` wrote; validated again."""
-        content: dict[str, Any] = read_npz(path, "contact problem")
+        content: dict[str, Any] = read_npz(as_path("path", path), "contact problem")
         version = content.pop("format", None)
         if version is None or not any(np.array_equal(version, v) for v in range(1, NEWEST + 1)):
             reason = f"is no contact problem of format 1 to {NEWEST}, but of format {version}"

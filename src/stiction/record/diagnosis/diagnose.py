@@ -18,6 +18,7 @@ import mujoco
 import numpy as np
 
 from stiction.contact.models.no_slip import NoSlip
+from stiction.errors import InvalidInput, is_number
 from stiction.record.comparison import Load, run_mujoco
 from stiction.record.diagnosis import findings as rules
 from stiction.record.diagnosis.finding import Finding
@@ -25,7 +26,7 @@ from stiction.record.diagnosis.geometry import Passing, find_overlap
 from stiction.record.diagnosis.ignored import ignored_parameters
 from stiction.record.diagnosis.pairs import Pair, Seen
 from stiction.record.diagnosis.support import find_turning
-from stiction.record.motion import bodies_to_watch
+from stiction.record.motion import bodies_to_watch, check_watch
 from stiction.record.recording import Progress, Recording, record
 from stiction.simulate.report import Report
 from stiction.simulate.simulator import Simulator
@@ -67,7 +68,12 @@ def diagnose(
     def tell(name: str) -> Callable[[Progress], None] | None:
         return None if on_progress is None else lambda progress: on_progress(name, progress)
 
+    if not callable(load):
+        raise InvalidInput("load", f"is {load!r}: a function that gives model, data, controller")
+    if not (is_number(seconds) and 0.0 < seconds < np.inf):
+        raise InvalidInput("seconds", f"is {seconds!r}: a run takes a positive time [s]")
     model, data, controller = load()
+    check_watch(model, watch)
     mujoco.mj_fwdPosition(model, data)
     overlapping = find_overlap(model, data)
     seen, passing = Seen(model), Passing(model, watch or bodies_to_watch(model, set()))

@@ -88,7 +88,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         if not isinstance(settings.stepper, TimeStepping):
             raise InvalidInput("stepper", f"is {settings.stepper!r}: a batch takes TimeStepping()")
         for name, value, least in (("nsim", nsim, 1), ("nthread", nthread, 0)):
-            if not (is_whole(value) and value >= least):
+            if not (is_whole(value) and least <= value < 2**31):
                 raise InvalidInput(name, f"is {value!r}: a whole number, {least} or more")
         own = copy.copy(model)
         own.opt.enableflags &= ~_SLEEP  # our steps know no sleep
@@ -132,7 +132,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         Simulations that fail keep the state that they had, and do not stop the others:
         `SimulationError` lists them afterwards.
         """
-        if not (is_whole(nstep) and nstep >= 1):
+        if not (is_whole(nstep) and 1 <= nstep < 2**63):
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
         super().step(ids, int(nstep), stage)
 

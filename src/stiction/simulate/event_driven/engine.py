@@ -50,7 +50,7 @@ from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.problem import ContactProblem
-from stiction.errors import InvalidInput, SolveFailed, StictionError
+from stiction.errors import InvalidInput, SolveFailed, StictionError, is_one_of
 from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
 from stiction.simulate.event_driven.calm.steps import CalmSteps
@@ -118,11 +118,11 @@ class EventDriven:
         """Checks the options."""
         if self.dt is not None and not (is_number(self.dt) and 0.0 < self.dt < np.inf):
             raise InvalidInput("dt", f"is {self.dt!r}: a step takes a positive time in seconds")
-        if self.integrator not in ("rk4", "symplectic"):
+        if not is_one_of(self.integrator, ("rk4", "symplectic")):
             raise InvalidInput("integrator", f"is {self.integrator!r}: 'rk4' or 'symplectic'")
         if not (is_number(self.restitution) and 0.0 <= self.restitution <= 1.0):
             raise InvalidInput("restitution", f"is {self.restitution!r}: a number from 0 to 1")
-        if self.hypothesis not in ("newton", "poisson"):
+        if not is_one_of(self.hypothesis, ("newton", "poisson")):
             raise InvalidInput("hypothesis", f"is {self.hypothesis!r}: 'newton' or 'poisson'")
         if not (is_number(self.tolerance) and 0.0 < self.tolerance < np.inf):
             raise InvalidInput("tolerance", f"is {self.tolerance!r}: a positive length in metres")
