@@ -95,7 +95,7 @@ def check_settings(
         raise InvalidInput(
             "delassus", "is 'assembly', which TimeStepping() can do; EventDriven() factorizes"
         )
-    if on_failure not in ("raise", "frictionless", "best"):
+    if not is_one_of(on_failure, ("raise", "frictionless", "best")):
         reason = f"is {on_failure!r}: 'raise', 'frictionless' or 'best'"
         raise InvalidInput("on_failure", reason)
     model.check_simulated()
@@ -105,8 +105,10 @@ def check_settings(
         raise InvalidInput("warm_start", f"is {warm_start!r}: True or False")
     if failures is not None and not isinstance(failures, (str, os.PathLike)):
         raise InvalidInput("failures", f"is {failures!r}: a directory, or None")
-    if budget is not None and not (is_number(budget) and budget > 0.0):
-        raise InvalidInput("budget", f"is {budget!r}: seconds, more than none, or None")
+    if budget is not None and not (is_number(budget) and 0.0 < budget < 1e9):
+        raise InvalidInput(
+            "budget", f"is {budget!r}: seconds, more than none and less than 1e9, or None"
+        )
     settings = Settings(
         model,
         steps,

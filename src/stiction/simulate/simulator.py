@@ -23,7 +23,7 @@ from stiction.simulate.derivatives.differentiator import Differentiator
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 from stiction.simulate.event_driven.counted import CountedEvents
 from stiction.simulate.event_driven.engine import EventDriven
-from stiction.simulate.options import is_whole
+from stiction.simulate.options import is_number, is_whole
 from stiction.simulate.overlap import warn_of_overlap
 from stiction.simulate.report import Report, Statistics
 from stiction.simulate.settings import (
@@ -217,6 +217,8 @@ class Simulator:
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
+        if not is_number(smoothing):
+            raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
         if data is None or data is not self._looked_at():
             validation.check_data(self._model, data)
             self._looked_at = weakref.ref(data)

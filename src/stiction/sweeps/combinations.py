@@ -127,7 +127,7 @@ def _plan(
     if is_file(name):
         name = str(Path(name).resolve())
         content = digest(scenes.load(name).model)
-    seconds = time or (FILE_SECONDS if content else scenes.get(name).seconds)
+    seconds = (FILE_SECONDS if content else scenes.get(name).seconds) if time is None else time
     for word, value in (("time", seconds), ("noise", noise), ("drop", drop)):
         if not (is_number(value) and 0.0 <= value < float("inf")):
             raise InvalidInput(word, f"is {value!r}: a number that is not negative")

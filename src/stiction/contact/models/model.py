@@ -235,7 +235,9 @@ def island_rows(problem: ContactProblem, island: Island) -> int:
 
 
 def check_start(problem: ContactProblem, start: ContactSolution | None) -> None:
-    """Raises InvalidInput if `start` is of a problem with other rows."""
+    """Raises InvalidInput if the problem is none, or `start` is of one with other rows."""
+    if not isinstance(problem, ContactProblem):
+        raise InvalidInput("problem", f"is {problem!r}: a ContactProblem")
     if start is None:
         return
     if not isinstance(start, ContactSolution):
