@@ -234,7 +234,8 @@ def _follow_attempts(
         for number in range(len(TURNS)):
             if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
                 break
-            best = _turn(address, k, load, number, best, g, s, work, w)
+            which = len(TURNS) - 1 - number if is_small(g, k) else number
+            best = _turn(address, k, load, which, best, g, s, work, w)
             taken += 1
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
