@@ -118,7 +118,7 @@ FIRST_STRIDE, LONGEST_STRIDE, LEAST_STRIDE = 0.7, 0.95, 1e-4
 LENGTHEN, SHORTEN = 1.6, 0.4
 """What a stride is multiplied by after one that came back to the path, and one that did not."""
 
-GROWTH = 3.0
+MOST_GROWTH = 3.0
 """Times that an x, a y or the gap may grow in a stride."""
 
 ON_PATH, OFF_PATH = 0.9, 5.0
@@ -133,7 +133,7 @@ CORRECTIONS = 4
 
 CLOSER = 0.8
 
-INSIDE, CORRECTED_INSIDE = 0.97, 0.9
+STRIDE_INSIDE, CORRECTED_INSIDE = 0.97, 0.9
 """Share of the way to the boundary that a stride and a correction go at most."""
 
 LEAST_FALL, LEAST_CORRECTED = 0.01, 0.05
@@ -452,11 +452,11 @@ def follow_turns(address, k, load, number, best):
         if correction == 0:
             if sign < 0.0:
                 ahead, behind = behind, ahead
-            reach = min(behind, GROWTH * ahead)
-            along = -sign * stride * min(reach, gap if sign > 0.0 else GROWTH * gap)
+            reach = min(behind, MOST_GROWTH * ahead)
+            along = -sign * stride * min(reach, gap if sign > 0.0 else MOST_GROWTH * gap)
             _combine(g, s, y, k, w, 1.0, along)
             change += along
-            inside, least, before = INSIDE, LEAST_FALL, np.inf
+            inside, least, before = STRIDE_INSIDE, LEAST_FALL, np.inf
         gap = _go(b, g, s, y, k, w, weight, gap, change, inside, least)
         _place(b, g, s, y, k, w, weight, gap, unit * np.sqrt(gap))
         far = _measure(b, g, k, w, weight, gap * whole)
