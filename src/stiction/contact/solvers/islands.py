@@ -10,7 +10,8 @@ that fails the interior point.
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first (`patches.py`)
 
-An island that nothing runs into has no impulses. Every way is bounded in iterations, those
+An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
+last step has its answer already. Every way is bounded in iterations, those
 of the interior point in time as well; the best iterate is kept, and the residual in
 `Request.outcome` says how good it is.
 """
@@ -91,6 +92,9 @@ RESCUE_STEPS, RESCUE_PATIENCE = 12, 6
 """Iterations of Newton's method, at most and without half the residual, from the best iterate of an
 attempt that fell short."""
 
+DIGEST_PRIME = 0x100000001B3
+"""Of Fowler, Noll and Vo's hash."""
+
 HEAP = 300
 """Blocks of an island beyond which patches cost less than an attempt from nothing, which solves two
 in three of those that are left over."""
@@ -166,6 +170,53 @@ def _do_nothing(g: Graph, s: BlockMatrix, k, v_free, f, v):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             v[j] = v_free[j]
+
+
+@lean_leaf
+def _mix(digest, x):
+    """The digest with the bits of a number in it."""
+    return (digest ^ np.float64(x).view(np.int64)) * np.int64(DIGEST_PRIME) + (digest >> 29)
+
+
+@lean
+def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
+    """Digest of all that the answer of island k depends on, or 0 if anything in it moves."""
+    digest = np.int64(1)
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            if b.velocity[j] != 0.0:
+                return 0.0
+            digest = _mix(digest, np.float64(j))
+            digest = _mix(digest, b.push[j])
+            for c in range(b.first[j], j + 1):
+                digest = _mix(digest, b.mass[b.row[j] + c])
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        rows, width = b.head[i, Head.ROWS], b.head[i, Head.WIDTH]
+        digest = _mix(digest, np.float64(b.head[i, Head.KIND]))
+        for c in range(b.data.shape[1]):
+            digest = _mix(digest, b.data[i, c])
+        for c in range(b.head[i, Head.COLUMN], b.head[i, Head.COLUMN] + width):
+            digest = _mix(digest, np.float64(b.column[c]))
+        for c in range(b.head[i, Head.VALUE], b.head[i, Head.VALUE] + rows * width):
+            digest = _mix(digest, b.value[c])
+    return np.float64(digest >> 12)  # as many bits as a number holds exactly
+
+
+@lean
+def _recall(b: Blocks, g: Graph, s: BlockMatrix, k, request: Request, work):
+    """Whether island k is to the bit what the guess answered, which then is the answer: at rest
+    before that step and after it."""
+    digest = _digest_at_rest(b, g, s, k)
+    same = digest != 0.0 and request.setting[Setting.WARM] == 1
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        same = same and request.inputs[i] == digest
+        request.inputs[i] = digest
+    if same:
+        copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+    return same
 
 
 @lean_leaf
@@ -294,6 +345,11 @@ def solve_blocks(address, count):
                 i = g.member[at]
                 if b.head[i, Head.KIND] == Kind.SOFT:
                     work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
+            continue
+        if _recall(b, g, s, k, request, work):
+            built = np.int64(request.built[g.member[g.members[k]]])
+            request.outcome[k, Outcome.RUNG] = min(built, np.int64(Rung.INTERIOR_POINT))
+            request.outcome[k, Outcome.LOAD] = load
             continue
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)

@@ -129,6 +129,9 @@ class Request(NamedTuple):
         Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
     )
     # INTERIOR_POINT and the steps in a row before that it had answered, added
+    inputs: (
+        Array  # (cap,) digest of the island that the guess answered, then of this one's; 0: none
+    )
     outcome: Array  # (nodes, Outcome) by island
 
 
@@ -179,6 +182,7 @@ class SolverWorkspace:
             np.zeros(len(Setting), np.int64),
             np.zeros(nv),
             np.zeros((cap, ROWS)),
+            np.zeros(cap),
             np.zeros(cap),
             np.zeros((max(nodes, 1), len(Outcome))),
         )

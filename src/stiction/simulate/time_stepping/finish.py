@@ -45,7 +45,7 @@ MOST_TURN = 0.2
 
 
 @lean
-def remember(b: Blocks, step: Step, count, f, u, built):
+def remember(b: Blocks, step: Step, count, f, u, request: Request):
     """Keeps what the next step's guess and the report need."""
     key, place, record = step.key, step.place, step.record
     for i in range(count):
@@ -59,7 +59,8 @@ def remember(b: Blocks, step: Step, count, f, u, built):
         record[i, Record.SLIP] = u[i, 1] if slides else 0.0
         record[i, Record.SLIP + 1] = u[i, 2] if slides else 0.0
         record[i, Record.FRICTION] = b.data[i, Datum.SLIDE]
-        record[i, Record.BUILT] = built[i]
+        record[i, Record.BUILT] = request.built[i]
+        record[i, Record.INPUTS] = request.inputs[i]
         record[i, Record.CORRECTION] = 0.0
     step.counts[Count.OLD] = count
 
@@ -96,7 +97,7 @@ def write_step(
     for j in range(nv):
         constraint[j] = impulse[j] / dt
     write_forces(m, d, b, count, newton.f, step.key, step.place)
-    remember(b, step, count, newton.f, newton.u, request.built)
+    remember(b, step, count, newton.f, newton.u, request)
     read_modes(b, count, newton.u, newton.f, grading.own, step.record[:, Record.MODE])
     exclude_idle(d, count, newton.f, step.key, step.place, config.touch)
     if step.counts[Count.LEFT_OUT] > 0:
@@ -160,7 +161,7 @@ def pose_overlap(
             for r in range(1, ROWS):
                 request.guess[i, r] = 0.0
             request.guess[i, 0] = step.correction[i]
-            request.built[i] = 0.0
+            request.built[i] = request.inputs[i] = 0.0
     for j in range(newton.v.shape[0]):
         b.velocity[j] = 0.0
         b.push[j] = 0.0

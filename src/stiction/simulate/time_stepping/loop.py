@@ -137,7 +137,7 @@ def _pose(m, d, config: Config, ground, address, extra, found):
     if has_soft_rows(b, count):
         free_all(address)
         raise_scales(b, request.v_free, grading)
-    guess_impulses(step, count, request.guess, request.built)
+    guess_impulses(step, count, request)
     step.ticks[Stage.ROWS] += ticks() - now
     return Stop.DONE if config.law >= 0 else Stop.UNSOLVED
 

@@ -268,13 +268,14 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
 
 
 @kernel
-def guess_impulses(step: Step, count, f, built):
+def guess_impulses(step: Step, count, request: Request):
     """Impulses of the last step's blocks for this step's: the nearest one of the same pair."""
     key, place, record = step.key, step.place, step.record
+    f, built, inputs = request.guess, request.built, request.inputs
     old = step.counts[Count.OLD]
-    at = 0
+    at, before = 0, -1
     for i in range(count):
-        built[i] = step.correction[i] = 0.0
+        built[i] = inputs[i] = step.correction[i] = 0.0
         for r in range(ROWS):
             f[i, r] = 0.0
         # Blocks come in much the same order as before: search from where the last one was.
@@ -305,6 +306,9 @@ def guess_impulses(step: Step, count, f, built):
         for r in range(ROWS):
             f[i, r] = record[found, Record.FORCE + r]
         built[i] = record[found, Record.BUILT]
+        if found > before:  # else it may be another one's too, of contacts in one point
+            inputs[i] = record[found, Record.INPUTS]
+        before = found
         step.correction[i] = record[found, Record.CORRECTION]
 
 

@@ -125,9 +125,11 @@ class Record(IntEnum):
     """What answered its island (`Request.built`)."""
     CORRECTION = 20
     """Impulse that pushed overlap out."""
+    INPUTS = 21
+    """Digest of its island (`Request.inputs`)."""
 
 
-RECORDS = int(Record.CORRECTION) + 1
+RECORDS = int(Record.INPUTS) + 1
 
 
 class Stage(IntEnum):
