@@ -55,13 +55,11 @@ def _load(ground: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
 
 
 def _steps() -> None:
-    from stiction.contact.solvers.patches import compile_patches
     from stiction.simulate import Simulator
 
     for ground in (PLANE, HILL):
         model, data = _load(ground)
         Simulator(model).step(data, 20)
-    compile_patches()
 
 
 def _derivatives() -> None:

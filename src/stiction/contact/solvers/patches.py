@@ -34,7 +34,7 @@ from stiction.contact.problem.graph import Piece
 from stiction.contact.solvers.interior_point.continuation import TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
-from stiction.contact.solvers.posed import connect_all, pose
+from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import LEAST_EPS, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
     ENDLESS,
@@ -59,12 +59,6 @@ REJOIN_STEPS, REJOIN_PATIENCE = 8, 2
 
 Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
-
-
-def compile_patches() -> None:
-    """Makes what only mending needs ready, which no step has compiled before."""
-    for stage in (connect_all, spread_residual, take_turn):
-        stage.prepare()
 
 
 def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
