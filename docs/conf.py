@@ -37,7 +37,7 @@ logging.getLogger("sphinx.sphinx.directives.other").addFilter(
 nitpicky = True
 # Types of other packages have no pages here.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(numpy|np|mujoco|collections|os|pathlib|enum)\..*"),
+    (r"py:.*", r"(numpy|np|scipy|mujoco|collections|os|pathlib|enum)\..*"),
     # What a caller does not meet, or meets as an attribute only.
     (
         r"py:.*",

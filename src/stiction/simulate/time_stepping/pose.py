@@ -37,7 +37,7 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
-from stiction.simulate.time_stepping.standstill import drop_rounding
+from stiction.simulate.time_stepping.standstill import LARGEST, drop_rounding
 from stiction.simulate.time_stepping.workspace import Count, Record, Seen, Step
 from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
@@ -66,9 +66,6 @@ _WARNING = offset("mjData", "warning")
 _STAT = size_of("mjWarningStat")
 _FULL_A = _WARNING + int(mujoco.mjtWarning.mjWARN_CONTACTFULL) * _STAT + _NUMBER
 _FULL_B = _WARNING + int(mujoco.mjtWarning.mjWARN_CNSTRFULL) * _STAT + _NUMBER
-
-LARGEST = float(mujoco.mjMAXVAL)
-"""Of speeds; beyond it MuJoCo calls a state bad."""
 
 
 @leaf

@@ -20,13 +20,14 @@ or else the one that was solved for; only their positions are left where they ar
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integers, number, numbers, offset, pointer
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import Outcome
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.workspace import Step
 
@@ -42,8 +43,19 @@ STANDSTILL = 1e-11
 on their feet, hands and grasps at rest 8e-13 was the most that was left; a joint that creeps so
 slowly would need a year for a micrometre."""
 
+LARGEST = float(mujoco.mjMAXVAL)
+"""Of speeds; beyond it MuJoCo calls a state bad. Forces that would give more in a step make nothing
+stand still: beside them everything is rounding."""
+
 SPEED_ROUNDING = 1e-13
 """The same over the speed of the free motion in this degree of freedom."""
+
+
+@lean_leaf
+def _still_speed(e, mass):
+    """Speed below which a degree of freedom of that mass stands still, beside e, by energy."""
+    speed = e / np.sqrt(mass)
+    return STANDSTILL * speed if speed <= LARGEST else 0.0
 
 
 @lean
@@ -60,11 +72,11 @@ def drop_rounding(m, d, b: Blocks, step: Step):
         while end < nv and tree[end] == tree[begin]:
             j = end
             force = abs(bias[j]) + abs(passive[j]) + abs(actuator[j]) + abs(applied[j])
-            most = max(most, force * force / b.mass[b.row[j] + j])
+            most = max(most, force / np.sqrt(b.mass[b.row[j] + j]))
             end += 1
-        most, slow = STANDSTILL * dt * np.sqrt(most), True
+        slow = True
         for j in range(begin, end):
-            still[j] = most / np.sqrt(b.mass[b.row[j] + j])
+            still[j] = _still_speed(dt * most, b.mass[b.row[j] + j])
             slow = slow and abs(b.velocity[j]) < still[j]
         if slow:
             for j in range(begin, end):
@@ -78,7 +90,7 @@ def drop_rounding(m, d, b: Blocks, step: Step):
 def _is_slow(b: Blocks, s: BlockMatrix, node, load, v, still):
     """Whether all speeds v of a node are below what counts; load: of its island, by energy."""
     for j in range(s.start[node], s.start[node + 1]):
-        limit = max(still[j], STANDSTILL * load / np.sqrt(b.mass[b.row[j] + j]))
+        limit = max(still[j], _still_speed(load, b.mass[b.row[j] + j]))
         if not abs(v[j]) < limit:
             return False
     return True
