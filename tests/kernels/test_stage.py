@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,10 +112,12 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_while_a_late_stage_compiles_is_heard_when_it_is_done():
+    begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300
     )
     assert done.stdout == "stopped 7\n", done.stderr
+    assert time.perf_counter() - begun < 60.0  # which it would have slept
 
 
 def test_an_entry_of_a_plain_array_is_read_and_written_by_any_integer():

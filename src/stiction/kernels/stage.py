@@ -17,6 +17,7 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import signal
 import threading
 import traceback
 from collections.abc import Callable
@@ -31,8 +32,9 @@ from numba.extending import intrinsic
 
 from stiction.kernels.compile import OPTIONS, entry
 
-SAY_AGAIN = 0.01
-"""Time after which a Ctrl-C that had to wait is said again, out of compiled code by then [s]."""
+SAY_AGAIN = 0.1
+"""Time after which a Ctrl-C that had to wait is said again [s]: the call back into compiled code is
+left by then, on a busy machine too."""
 
 _stages: list[Stage] = []
 _late_stages: list[Stage] = []
@@ -96,7 +98,7 @@ class Stage:
                 traceback.print_exc()
                 os.abort()
         if interrupted:
-            threading.Timer(SAY_AGAIN, _thread.interrupt_main).start()
+            threading.Timer(SAY_AGAIN, _interrupt).start()
         return address
 
     def prepare(self) -> None:
@@ -108,6 +110,15 @@ class Stage:
         address = found.library.get_pointer_to_function(found.fndesc.llvm_cfunc_wrapper_name)
         llvmlite.binding.add_symbol(self._symbol, address)
         self._address = int(address)
+
+
+def _interrupt() -> None:
+    """Ctrl-C for the main thread, also where it sleeps."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _late(finder: str, arguments: Any, result: Any) -> Any:
