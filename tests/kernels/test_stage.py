@@ -84,6 +84,7 @@ def test_compiling_leaves_the_garbage_collector_as_it_was():
 
 INTERRUPTED = """
 import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 from stiction.kernels.compile import kernel
 from stiction.kernels.stage import Stage, stage
 

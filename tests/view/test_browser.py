@@ -197,6 +197,7 @@ def test_another_scene_is_chosen_and_a_model_is_sent(shown, tmp_path):
         tab.get_by_role("button", name="Send a model").click()
     chooser.value.set_files(path)
     shown.until(lambda: page.session.name == "crate" and page.session.time > 0.0)
+    tab.get_by_text("stiction: crate").wait_for()  # the buttons are made anew with the scene
     path.write_text(CRATE.replace("<worldbody>", "<worldbody><geom type='mesh'/>"), "utf-8")
     with tab.expect_file_chooser() as chooser:
         tab.get_by_role("button", name="Send a model").click()
