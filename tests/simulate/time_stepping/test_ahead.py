@@ -109,3 +109,36 @@ def test_what_clings_to_a_ceiling_does_so_among_many(adhesion):
     assert np.ptp(heights) < 1e-12
     assert (heights[0] < -0.02 - fall) == (fall > 0.0)
     np.testing.assert_allclose(data.qpos.reshape(-1, 7)[:, :2], model.body_pos[1:, :2], atol=1e-12)
+
+
+def test_a_step_whose_answers_lead_elsewhere_every_time_ends(monkeypatch):
+    """A ball flings another one into a third, and a lever beyond its limit; no answer of the
+    compiled solvers is good enough, and each would pass the limit: contacts are sought anew in
+    every round, until none of them is left out."""
+    boxes = "".join(
+        f'<body pos="{0.3 * k} 0 .05"><freejoint/><geom type="box" size=".05 .05 .05"/></body>'
+        for k in range(15)
+    )
+    model, data = load(f"""
+<mujoco><worldbody><geom type="plane" size="9 9 1"/>{boxes}
+  <body pos="0 2 1"><freejoint name="ball"/><geom size=".05" mass="10"/></body>
+  <body pos=".11 2 1"><freejoint/><geom size=".05" mass=".1"/></body>
+  <body pos=".2107 2 1"><freejoint name="third"/><geom size=".05" mass=".1"/></body>
+  <body pos="0 4 1"><joint name="lever" axis="0 0 1" range="-5 5"/>
+    <geom pos=".02 0 0" size=".01" mass=".01"/></body>
+  <body pos=".02 3.93 1"><freejoint name="hammer"/><geom size=".05" mass="10"/></body>
+</worldbody></mujoco>""")
+    data.joint("ball").qvel[0] = data.joint("hammer").qvel[1] = 10.0
+    sim = stiction.Simulator(model)
+    sim._engine.config = sim._engine.config._replace(tolerance=-1.0, touch=-1e-6)
+    answer, asked = sim._engine.fallback.answer, []
+
+    def count(*args):
+        asked.append(1)
+        assert len(asked) < 10
+        return answer(*args)
+
+    monkeypatch.setattr(sim._engine.fallback, "answer", count)
+    sim.step(data)
+    assert data.joint("third").qvel[0] > 4.0
+    assert data.joint("lever").qpos[0] <= np.deg2rad(5.0) + 1e-6

@@ -111,14 +111,16 @@ def _note_no_work(counts):
 
 
 @kernel
-def _pose(m, d, config: Config, ground, address, extra, found):
+def _pose(m, d, config: Config, ground, address, found):
     """Collides, and fills the blocks of the step, their scales and the guess; why it stopped.
-    ground, extra, found: see `meet`."""
+    ground, found: see `meet`."""
     b, g, s, request = unpack_problem(address)
     system, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     begun = ticks()
-    if not meet(m, d, config, ground, request, step, extra, found, config.law >= 0):
+    extra, sparing = step.figure[Figure.LIMITS], config.law >= 0
+    sparing = sparing and step.counts[Count.ROUNDS] < RETRIES
+    if not meet(m, d, config, ground, request, step, extra, found, sparing):
         return Stop.ARENA
     now = ticks()
     step.ticks[Stage.COLLISION] += now - begun
@@ -150,9 +152,9 @@ def _solve(m, d, config: Config, ground, address, last, found):
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     counts, figure, time = step.counts, step.figure, step.ticks
-    extra, stopped = 0.0, False
+    stopped = False
     for _ in range(RETRIES):
-        stop = _pose(m, d, config, ground, address, extra, found)
+        stop = _pose(m, d, config, ground, address, found)
         if stop != Stop.DONE:
             return stop
         begun = ticks()
@@ -167,9 +169,9 @@ def _solve(m, d, config: Config, ground, address, last, found):
         stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
         time[Stage.SOLVE] += ticks() - begun
         missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
-        if missed <= extra:
+        if missed <= figure[Figure.LIMITS]:
             break
-        extra, found = missed, False
+        figure[Figure.LIMITS], found = missed, False
     begun = ticks()
     figure[Figure.WORST] = grade(address, config.tolerance)
     if stopped and not figure[Figure.WORST] <= config.tolerance:
@@ -184,15 +186,16 @@ def _solve(m, d, config: Config, ground, address, last, found):
 
 
 @kernel
-def _runs_ahead(m, d, v, step: Step, rounds):
+def _runs_ahead(m, d, v, step: Step):
     """Whether a step that ends with v (nv,) would run into contacts that it was solved without;
-    they are taken in, all of them after some `rounds`."""
+    they are taken in, all of them after some rounds."""
     counts = step.counts
     if counts[Count.LEFT_OUT] == 0:
         return False
     free_motion(m, d, v, step.reach)
     taken = take_in(m, d, step.reach)
-    if taken > 0 and rounds >= RETRIES:
+    counts[Count.ROUNDS] += 1
+    if taken > 0 and counts[Count.ROUNDS] >= RETRIES:
         take_all_in(d)
         taken = counts[Count.LEFT_OUT]
     counts[Count.LEFT_OUT] -= taken
@@ -210,16 +213,17 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
     b, g, _, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
-    counts, time = step.counts, step.ticks
+    counts, figure, time = step.counts, step.figure, step.ticks
     for taken in range(nstep):
         finished, found, last = solved and taken == 0, False, np.int64(Seen.NOTHING)
         if finished:
             row_velocities(b, counts[Count.BLOCKS], newton.v, newton.u)
             for j in range(newton.v.shape[0]):
                 step.motion[j] = newton.v[j]
-            found = _runs_ahead(m, d, newton.v, step, 0)
+            found = _runs_ahead(m, d, newton.v, step)
         else:
             begun = ticks()
+            counts[Count.ROUNDS], figure[Figure.LIMITS] = 0, 0.0
             if not inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
             last = compare_with_last(m, d, step)
@@ -236,13 +240,11 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 continue
             move_smoothly(m, d)
             time[Stage.SMOOTH] += ticks() - begun
-        rounds = 0
         while found or not finished:
             stop = _solve(m, d, config, ground, address, last, found)
             if stop != Stop.DONE:
                 return stop
-            rounds += 1
-            finished, found = True, _runs_ahead(m, d, newton.v, step, rounds)
+            finished, found = True, _runs_ahead(m, d, newton.v, step)
         if diverges(m, d, newton.v):
             return Stop.DIVERGED
         begun = ticks()

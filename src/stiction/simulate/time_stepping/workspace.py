@@ -60,6 +60,8 @@ class Count(IntEnum):
     back: the next one, if nothing else changes, is the same."""
     LEFT_OUT = 16
     """Contacts ahead that the step is solved without (`bridge/ahead.py`)."""
+    ROUNDS = 17
+    """Solves of this step whose answer was looked at for such contacts."""
 
 
 class Seen(IntEnum):
@@ -83,6 +85,8 @@ class Figure(IntEnum):
     """Least distance at a contact or limit, before the step [m]."""
     LEFT = 4
     """Overlap that could not be pushed out [m]."""
+    LIMITS = 5
+    """Least margin of joints in this step: solves before have shown what they may pass [m, rad]."""
 
 
 class Total(IntEnum):
