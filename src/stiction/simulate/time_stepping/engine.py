@@ -110,14 +110,7 @@ class TimeEngine:
         self.answer = COMPILED
         """What answered the last step that was reported."""
         prepare()
-        for late in (
-            refine_contacts,
-            pass_by,
-            follow_turns,
-            take_turn,
-            spread_residual,
-            part_island,
-        ):
+        for late in LATE_STAGES:
             late.load()
         self.session = np.zeros(len(Slot), np.int64)
         """Addresses that compiled steps are taken with (`Slot`)."""
