@@ -7,9 +7,9 @@ from clutter import FILES, read_clutter
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island, mend_island
+from stiction.contact.solvers.patches import Island, mend_island, sharpen_island
 from stiction.contact.solvers.proximal import spread_residual
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Rung, Setting
 
 HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))]
 
@@ -43,14 +43,14 @@ def momentum_left(work, island):
     return np.abs(left[island.dofs] / np.sqrt(diagonal[island.dofs])).max()
 
 
-def spoil(work, k):
-    """Changes the friction of the contact with the largest load by a hundredth of the island's
-    load, and the velocity of its bodies with it, so that the momentum balance holds. The island,
+def spoil(work, k, share=0.01):
+    """Changes the friction of the contact with the largest load by a share of the island's load,
+    and the velocity of its bodies with it, so that the momentum balance holds. The island,
     and its load."""
     island, load = Island(work, k), work.request.outcome[k, Outcome.LOAD]
     f, b = work.newton.f, work.blocks
     loaded = island.members[f[island.members, 0].argmax()]
-    f[loaded, 1] -= np.copysign(0.01 * load / np.sqrt(work.newton.weight[loaded, 1]), f[loaded, 1])
+    f[loaded, 1] -= np.copysign(share * load / np.sqrt(work.newton.weight[loaded, 1]), f[loaded, 1])
     push = b.push.copy()
     for i in island.members:
         _, rows, width, column, value, _ = b.head[i]
@@ -75,6 +75,37 @@ def test_a_heap_that_is_wrong_in_one_place_is_mended_there(path):
     spread_residual(work.packed.ctypes.data, k, load)
     assert work.system.pull[island.members, 0].max() <= SOLVED
     assert momentum_left(work, island) <= 1e-8 * load
+
+
+EASY = [path for path in HEAPS if path.stem.endswith("easy")]
+
+
+@pytest.mark.parametrize("path", EASY, ids=lambda path: path.stem)
+def test_a_heap_that_lacks_the_last_digits_is_sharpened_to_rounding(path):
+    work, k = solved_heap(path)
+    island, load = spoil(work, k, 1e-9)
+    assert work.request.outcome[k, Outcome.RESIDUAL] > 5e-10
+    sharpen_island(work, k)
+    assert work.request.outcome[k, Outcome.RESIDUAL] <= 1e-11
+    spread_residual(work.packed.ctypes.data, k, load)
+    assert work.system.pull[island.members, 0].max() <= 1e-11
+    assert momentum_left(work, island) <= 1e-11 * load
+
+
+@pytest.mark.parametrize("path", HEAPS, ids=lambda path: path.stem)
+def test_a_heap_whose_answer_is_the_guess_costs_a_few_factorizations(path):
+    work, k = solved_heap(path)
+    request, count = work.request, len(work.newton.f)
+    before = request.outcome[k, Outcome.FACTORIZATIONS]
+    request.setting[Setting.WARM] = Guess.NEAR
+    request.guess[:count], request.start[:] = work.newton.f, work.newton.v
+    solve_blocks(work.packed.ctypes.data, count)
+    assert request.outcome[k, Outcome.RESIDUAL] <= SOLVED
+    assert request.outcome[k, Outcome.FACTORIZATIONS] <= min(6, 0.5 * before)
+    assert request.outcome[k, Outcome.RUNG] == Rung.INTERIOR_POINT
+    np.testing.assert_allclose(
+        work.newton.v, request.start, atol=1e-7 * np.abs(request.start).max()
+    )
 
 
 def test_a_patch_has_the_neighbours_of_what_is_wrong_and_no_others():

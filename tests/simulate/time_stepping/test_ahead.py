@@ -6,6 +6,7 @@ import pytest
 from mjcf import load
 
 import stiction
+from stiction.simulate.time_stepping.workspace import Count
 
 RADIUS = 0.02
 
@@ -75,6 +76,21 @@ def test_what_was_left_out_looks_as_mujoco_leaves_contacts_in_a_gap():
     assert data.ncon == 59
     assert set(data.contact.exclude) == {1}
     assert set(data.contact.efc_address) == {-1}
+
+
+def test_a_step_that_is_solved_anew_begins_with_its_first_answer():
+    """Of a row that is pushed, as many as are looked at before; then all that are behind them."""
+    pitch, count = 2.0 * RADIUS + 1e-5, 80
+    model, data = spheres([(pitch * k, 0.0, 0.0) for k in range(count)])
+    data.qvel[0] = 10.0
+    sim = stiction.Simulator(model)
+    report = sim.step(data)
+    assert report.certificate.worst <= 1e-8
+    step = sim._engine.work.step
+    known, blocks = step.counts[Count.ANSWERED], step.counts[Count.BLOCKS]
+    assert 0 < known < blocks
+    kept = {tuple(line) for line in step.answer[:known, :3].astype(int)}
+    assert kept < {tuple(line[:3]) for line in step.key[:blocks]}
 
 
 @pytest.mark.parametrize("offset", [1.02, 0.98])

@@ -1,7 +1,7 @@
 """A problem by blocks, island by island: Newton's method from the last step's impulses, and where
 that fails the interior point.
 
-    proximal         `proximal` from the given impulses: their modes alone first, so that redundant
+    proximal         `proximal` from the given guess: its modes alone first, so that redundant
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
     interior point   `interior_point`, near the given impulses, from nothing, and near what that
@@ -38,6 +38,7 @@ from stiction.contact.solvers.interior_point.iteration import (
 from stiction.contact.solvers.proximal import EXACT, copy_island, enter_cones, load_of, refine
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (
+    Guess,
     Outcome,
     Request,
     Rung,
@@ -209,13 +210,13 @@ def _recall(b: Blocks, g: Graph, s: BlockMatrix, k, request: Request, work):
     """Whether island k is to the bit what the guess answered, which then is the answer: at rest
     before that step and after it."""
     digest = _digest_at_rest(b, g, s, k)
-    same = digest != 0.0 and request.setting[Setting.WARM] == 1
+    same = digest != 0.0 and request.setting[Setting.WARM] != Guess.NONE
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         same = same and request.inputs[i] == digest
         request.inputs[i] = digest
     if same:
-        copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+        copy_island(g, s, k, request.guess, request.start, work.f, work.v)
     return same
 
 
@@ -228,32 +229,39 @@ def _is_due(streak):
 
 @lean
 def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, work, request):
-    """(rung, residual) of Newton's method from the guess: rung NONE if no start succeeds; steps in
-    a row that the interior point has answered the island, before this one."""
-    upon, streak = False, np.int64(0)
+    """(rung, residual) of Newton's method from the guess: rung NONE if no start succeeds, and that
+    of a near guess if it has one; steps in a row that the interior point has answered the island,
+    before this one."""
+    near = request.setting[Setting.WARM] == Guess.NEAR
+    upon, streak = False, np.int64(-1)
     for at in range(g.members[k], g.members[k + 1]):
         before = np.int64(request.built[g.member[at]])
         upon |= before == Rung.IMPULSES
-        streak = max(streak, before - Rung.INTERIOR_POINT + 1)
+        streak = max(streak, before - Rung.INTERIOR_POINT)
+    hard = streak >= 0
     # Where modes alone were not enough they seldom are. After the interior point they seldom are,
     # either, and the last start costs more than it saves; on a heap one in thirty succeeds.
-    first, last = 1 if upon else 0, len(STARTS)
-    if streak > 0:
-        last = 2
-        if not small:
-            first = 1 if _is_due(streak) else last
+    first, last = 1 if upon or (hard and not small) else 0, len(STARTS)
+    if hard and not near:
+        streak, last = streak + 1, 2
+        if not small and not _is_due(streak):
+            first = last
     rung, best = np.int64(Rung.NONE), np.inf
     for turn in range(first, last):
         keep, eps, limit, patience, hurry, enough = STARTS[turn]
-        copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+        copy_island(g, s, k, request.guess, request.start, work.f, work.v)
         best = refine(
             address, k, load, np.int64(keep), eps, np.int64(limit),
-            np.int64(patience if small else hurry), EXACT, np.inf,
+            np.int64(patience if small else hurry), contentment(g, k) if near else EXACT, np.inf,
         )  # fmt: skip
         if best <= (SOLVED if turn == last - 1 else enough):
             rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
+            if near and hard:
+                rung = np.int64(Rung.INTERIOR_POINT)
+            else:
+                streak = np.int64(0)
             break
-    return rung, best, streak
+    return rung, best, max(streak, 0)
 
 
 @lean
@@ -267,7 +275,7 @@ def _follow_attempts(
     if best > NEARBY:
         best = np.inf
         if near:
-            copy_island(g, s, k, request.guess, b.velocity, work.f, work.v)
+            copy_island(g, s, k, request.guess, request.start, work.f, work.v)
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
@@ -330,6 +338,8 @@ def solve_blocks(address, count):
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
     for j in range(v_free.shape[0]):
         work.v[j] = v_free[j]
+        if setting[Setting.WARM] != Guess.NEAR:
+            request.start[j] = b.velocity[j]
     for i in range(count):
         for c in range(ROWS):
             work.f[i, c] = 0.0
@@ -354,11 +364,12 @@ def solve_blocks(address, count):
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
-        if setting[Setting.WARM] == 1:
+        if setting[Setting.WARM] != Guess.NONE:
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
+            taken = np.int64(rung == Rung.INTERIOR_POINT)
         if rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
-            near = setting[Setting.WARM] == 1
+            near = setting[Setting.WARM] != Guess.NONE
             heap = g.members[k + 1] - g.members[k] > HEAP
             enough = MENDABLE if setting[Setting.MENDED] == 1 and heap else ENOUGH
             best, taken = _follow_attempts(
@@ -374,8 +385,6 @@ def solve_blocks(address, count):
                     best = found
                 else:
                     copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
-        else:
-            streak = np.int64(0)
         enter_cones(b, g, k, law, facets, work.f)
         for at in range(g.members[k], g.members[k + 1]):
             request.built[g.member[at]] = rung + streak

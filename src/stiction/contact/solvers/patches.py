@@ -35,9 +35,10 @@ from stiction.contact.solvers.interior_point.continuation import TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.proximal import LEAST_EPS, refine_island, spread_residual
+from stiction.contact.solvers.proximal import EXACT, LEAST_EPS, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
     ENDLESS,
+    Guess,
     Outcome,
     Rung,
     Setting,
@@ -57,6 +58,10 @@ MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 REJOIN_STEPS, REJOIN_PATIENCE = 8, 2
 """Iterations of Newton's method on the whole island, at most and without half the residual."""
 
+SHARPEN_EPS, SHARPEN_STEPS, SHARPEN_PATIENCE = 1e-7, 12, 8
+"""Compliance and iterations of Newton's method on an island that is all but solved: with more
+patience than elsewhere, since all that is left to find is cheaper there than anything else."""
+
 Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
 
@@ -75,6 +80,17 @@ def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
         take_turn(work.packed.ctypes.data, k, number)
         if passes(float(residual[k])) or (residual[k] < best and mend_island(work, k, passes)):
             return
+
+
+def sharpen_island(work: SolverWorkspace, k: int) -> None:
+    """Newton's method once more on island k, as far as rounding lets it. The residual is relative
+    to the whole island's load; where masses differ, the certificate asks more of light bodies."""
+    outcome, address = work.request.outcome, work.packed.ctypes.data
+    load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
+    outcome[k, Outcome.RESIDUAL] = refine_island(
+        address, k, load, 1, SHARPEN_EPS, SHARPEN_STEPS, SHARPEN_PATIENCE, EXACT, best
+    )
+    spread_residual(address, k, load)
 
 
 def is_mended_first(work: SolverWorkspace, k: int) -> bool:
@@ -176,9 +192,10 @@ class Island:
         patch = pose(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), part)
         count, setting = len(inside), patch.request.setting
         setting[:] = work.request.setting
-        setting[Setting.WARM], setting[Setting.DEADLINE] = 1, ENDLESS
+        setting[Setting.WARM], setting[Setting.DEADLINE] = Guess.NEAR, ENDLESS
         setting[Setting.MENDED] = 0
         patch.request.guess[:count] = work.newton.f[inside]
+        patch.request.start[:] = work.newton.v[dofs]
         patch.request.built[:count] = Rung.INTERIOR_POINT
         solve_blocks(patch.packed.ctypes.data, count)
         work.newton.f[inside] = patch.newton.f[:count]

@@ -30,7 +30,7 @@ class Setting(IntEnum):
     FACETS = 1
     """Of the friction polygon; 0 for the exact cone."""
     WARM = 2
-    """1 if `guess` is tried first."""
+    """A `Guess`, that is tried first."""
     DEADLINE = 3
     """Tick after which no further attempt is begun."""
     MENDED = 4
@@ -38,6 +38,17 @@ class Setting(IntEnum):
     what is at hand can be mended, and no path that turns."""
     FACTORIZATIONS = 5
     """Count, written by the solvers."""
+
+
+class Guess(IntEnum):
+    """What `Request.guess` is."""
+
+    NONE = 0
+    """Nothing."""
+    LAST_STEP = 1
+    """Impulses of the step before, to the velocity that this one begins with."""
+    NEAR = 2
+    """Impulses and velocity that answer all but a few contacts of this very problem."""
 
 
 ENDLESS = 2**62
@@ -53,7 +64,7 @@ class Outcome(IntEnum):
     RUNG = 2
     """A `Rung`."""
     ATTEMPTS = 3
-    """Of the interior point."""
+    """Of the interior point; 1 where the guess is near, and its answer."""
     LOAD = 4
     """How hard the free motion runs into it, by energy [sqrt(J)]."""
 
@@ -125,6 +136,7 @@ class Request(NamedTuple):
     setting: Indices  # (Setting,)
     v_free: Array  # (nv,)
     guess: Array  # (cap, ROWS) impulses to start from
+    start: Array  # (nv,) and the velocity; the caller's of a guess that is NEAR
     built: (
         Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
     )
@@ -182,6 +194,7 @@ class SolverWorkspace:
             np.zeros(len(Setting), np.int64),
             np.zeros(nv),
             np.zeros((cap, ROWS)),
+            np.zeros(nv),
             np.zeros(cap),
             np.zeros(cap),
             np.zeros((max(nodes, 1), len(Outcome))),

@@ -34,7 +34,7 @@ from stiction.contact.problem.blocks import (
     row_velocities,
 )
 from stiction.contact.solvers.islands import solve_all
-from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.contact.solvers.workspace import Guess, unpack_newton, unpack_problem
 from stiction.kernels.compile import lean
 from stiction.kernels.skyline import solve_skyline
 from stiction.kernels.stage import stage
@@ -133,7 +133,7 @@ def take_impacts(m, fast, law, facets, budget, tolerance, address):
             for j in range(nv):
                 b.push[j] = 0.0
                 request.v_free[j] = b.velocity[j]
-            ask(request, law, facets, np.int64(0), budget)
+            ask(request, law, facets, np.int64(Guess.NONE), budget)
             solve_all(address, count)
             set_scales(b, request.v_free, grading)
             fine = grade(address, tolerance) <= tolerance

@@ -1,5 +1,6 @@
 """Islands that the compiled solvers did not answer, in more patient ways.
 
+    sharpen   Newton's method once more, where no more than the last digits are missing
     patches   mended where they are wrong (`contact/solvers/patches.py`); of heaps, if that is not
               enough, the interior point's path is followed through its folds, and mended again
     ladder    the contact model's own, as a problem of arrays by itself: its matrices are dense.
@@ -25,16 +26,17 @@ from functools import partial
 
 import numpy as np
 
-from stiction.contact.certificate.laws import Law
+from stiction.contact.certificate.laws import Entry, Law
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.block_problem import cut_out, put_solution, to_problem
-from stiction.contact.problem.blocks import ROWS
+from stiction.contact.problem.blocks import ROWS, Head, Kind
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island, persist
-from stiction.contact.solvers.workspace import Outcome, Setting
+from stiction.contact.solvers.patches import Island, persist, sharpen_island
+from stiction.contact.solvers.proximal import EXACT
+from stiction.contact.solvers.workspace import Guess, Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
@@ -50,16 +52,44 @@ GRADED = 1e-7
 """Residual from which on the certificate is asked whether an island is solved: rounding may leave
 more of it on a heap than SOLVED, and pass."""
 
+Way = Callable[[], tuple[str, ...]]
+"""One way to answer an island, which leaves its answer in the workspace; its rungs."""
+
 PATCHES = "patches"
 """The rung of what was mended."""
 
 
 def unsolved_islands(work: Workspace) -> list[int]:
-    """Islands whose residual is too large, the worst first; all where none is."""
-    count = int(work.solver.graph.size[Size.ISLANDS])
-    residual = work.solver.request.outcome[:count, Outcome.RESIDUAL]
+    """Islands whose residual is too large, the worst first; where none is, the one in which the
+    certificate that was graded last finds the worst."""
+    residual = work.solver.request.outcome[: count_islands(work), Outcome.RESIDUAL]
     bad = [int(k) for k in np.argsort(-residual) if residual[k] > SOLVED]
-    return bad or list(range(count))
+    return bad or [worst_island(work)]
+
+
+def worst_island(work: Workspace) -> int:
+    """The island in which the certificate that was graded last finds the worst violation."""
+    table, head = work.grading.table, work.blocks.head[: work.step.counts[Count.BLOCKS]]
+    g, s, last = work.solver.graph, work.solver.matrix, count_islands(work) + 1
+    entry = int(np.argmax(table.scaled))
+    where, kind = int(table.where[entry]), head[:, Head.KIND]
+    if entry == Entry.DYNAMICS:
+        node = int(np.searchsorted(s.start, where, side="right")) - 1
+        return int(np.searchsorted(g.positions[:last], s.position[node], side="right")) - 1
+    # Rows are counted by kind; rows 3 to 5 of a contact are box rows (`grading.py`).
+    rows = (kind == Kind.CONTACT).astype(np.int64)
+    if entry == Entry.JOINT:
+        rows = (kind == Kind.HOLD).astype(np.int64)
+    elif entry in (Entry.BOX_LIMIT, Entry.BOX_FRICTION):
+        rows = np.where(rows, np.maximum(head[:, Head.ROWS] - 3, 0), kind == Kind.BOX)
+    block = int(np.searchsorted(np.cumsum(rows), where, side="right"))
+    at = int(np.flatnonzero(g.member[: len(head)] == block)[0])
+    return int(np.searchsorted(g.members[:last], at, side="right")) - 1
+
+
+def count_islands(work: Workspace) -> int:
+    """Of the step at hand."""
+    return int(work.solver.graph.size[Size.ISLANDS])
 
 
 def climb_islands(
@@ -69,10 +99,14 @@ def climb_islands(
     in the workspace. An island takes the first rung of the ladder that reaches `tolerance`: those
     after it cost a thousand steps."""
 
+    outcome = work.solver.request.outcome
+    worst = float(grade_step(work.address, RESIDUAL))
+    answered: tuple[str, ...] = ()
+
     def passes(residual: float) -> bool:
-        if residual <= SOLVED or residual > GRADED:
-            return residual <= SOLVED
-        return bool(grade_step(work.address, RESIDUAL) <= RESIDUAL)
+        if residual <= SOLVED and len(unsolved) > 1:  # the certificate is of all of them
+            return True
+        return residual <= GRADED and bool(grade_step(work.address, RESIDUAL) <= RESIDUAL)
 
     def climb(rungs: int | None) -> tuple[str, ...]:
         part = cut_out(work.blocks, island.members, island.dofs)
@@ -82,16 +116,34 @@ def climb_islands(
         island.put(impulses, solution.velocity[: len(island.dofs)])
         return solution.rungs
 
+    def sharpen() -> tuple[str, ...]:
+        sharpen_island(work.solver, k)
+        return ()
+
     def mend() -> tuple[str, ...]:
         persist(work.solver, k, passes)
         return (PATCHES,)
 
-    worst = float(grade_step(work.address, RESIDUAL))
-    answered: tuple[str, ...] = ()
-    for k in unsolved_islands(work):
+    def attempt(way: Way) -> None:
+        nonlocal worst, answered
+        before, residual = island.iterate(), outcome[k, Outcome.RESIDUAL]
+        rungs = way()
+        found = float(grade_step(work.address, RESIDUAL))
+        if found < worst:
+            worst, answered = found, rungs
+        else:
+            island.put(*before)
+            outcome[k, Outcome.RESIDUAL] = residual
+
+    for k in np.flatnonzero(outcome[: count_islands(work), Outcome.RESIDUAL] <= GRADED).tolist():
+        if worst > RESIDUAL and outcome[k, Outcome.RESIDUAL] > EXACT:
+            island = Island(work.solver, k)
+            attempt(sharpen)
+    unsolved = unsolved_islands(work)
+    for k in unsolved:
         island = Island(work.solver, k)
         size = len(island.members)
-        ways: list[tuple[Callable[[], tuple[str, ...]], float]] = [(mend, RESIDUAL)]
+        ways: list[tuple[Way, float]] = [(mend, RESIDUAL)]
         if size <= SMALL_ISLAND:
             ways.append((partial(climb, None), RESIDUAL))
         elif len(island.dofs) <= NARROW:
@@ -99,15 +151,8 @@ def climb_islands(
         elif size <= LADDER_BLOCKS:
             ways.append((partial(climb, 1), tolerance))
         for way, enough in ways:
-            if worst <= enough:
-                continue
-            before = island.iterate()
-            rungs = way()
-            found = float(grade_step(work.address, RESIDUAL))
-            if found < worst:
-                worst, answered = found, rungs
-            else:
-                island.put(*before)
+            if not worst <= enough:
+                attempt(way)
     return float(grade_step(work.address, RESIDUAL)), answered
 
 
@@ -121,6 +166,6 @@ def solve_without_friction(work: Workspace) -> float:
     """Solves the step at hand without friction; its certificate, by that law."""
     setting = work.solver.request.setting
     setting[Setting.LAW], setting[Setting.FACETS] = Law.FRICTIONLESS, 0
-    setting[Setting.WARM] = 0
+    setting[Setting.WARM] = Guess.NONE
     solve_blocks(work.address, int(work.step.counts[Count.BLOCKS]))
     return float(grade_step(work.address, RESIDUAL))

@@ -34,6 +34,7 @@ from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.islands import free_all, solve_all
 from stiction.contact.solvers.workspace import (
+    Guess,
     Outcome,
     Request,
     Rung,
@@ -55,9 +56,11 @@ from stiction.simulate.time_stepping.finish import (
 from stiction.simulate.time_stepping.pose import (
     compare_with_last,
     diverges,
+    guess_from_answer,
     guess_impulses,
     has_soft_rows,
     inputs_are_finite,
+    keep_answer,
     meet,
     move_smoothly,
     note_output,
@@ -85,9 +88,11 @@ RETRIES = 3
 
 @kernel
 def _sum_up(g: Graph, request: Request, step: Step):
-    """Counts what the islands needed."""
+    """Counts what the islands needed, in all solves of the step."""
     counts, figure = step.counts, step.figure
-    counts[Count.FACTORIZATIONS] = counts[Count.ATTEMPTS] = 0
+    if counts[Count.ANSWERED] == 0:
+        counts[Count.FACTORIZATIONS] = 0
+    counts[Count.ATTEMPTS] = 0
     counts[Count.ISLANDS] = counts[Count.HARD] = 0
     figure[Figure.RESIDUAL] = 0.0
     for k in range(g.size[Size.ISLANDS]):
@@ -140,6 +145,8 @@ def _pose(m, d, config: Config, ground, address, found):
         free_all(address)
         raise_scales(b, request.v_free, grading)
     guess_impulses(step, count, request)
+    if step.counts[Count.ANSWERED] > 0:
+        guess_from_answer(step, count, request)
     step.ticks[Stage.ROWS] += ticks() - now
     return Stop.DONE if config.law >= 0 else Stop.UNSOLVED
 
@@ -158,7 +165,9 @@ def _solve(m, d, config: Config, ground, address, last, found):
         if stop != Stop.DONE:
             return stop
         begun = ticks()
-        warm = np.int64(config.warm and counts[Count.OLD] > 0)
+        warm = np.int64(Guess.LAST_STEP if config.warm and counts[Count.OLD] > 0 else Guess.NONE)
+        if counts[Count.ANSWERED] > 0:
+            warm = np.int64(Guess.NEAR)
         ask(request, config.law, config.facets, warm, config.budget)
         count = counts[Count.BLOCKS]
         if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
@@ -171,7 +180,7 @@ def _solve(m, d, config: Config, ground, address, last, found):
         missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
         if missed <= figure[Figure.LIMITS]:
             break
-        figure[Figure.LIMITS], found = missed, False
+        figure[Figure.LIMITS], found, counts[Count.ANSWERED] = missed, False, 0
     begun = ticks()
     figure[Figure.WORST] = grade(address, config.tolerance)
     if stopped and not figure[Figure.WORST] <= config.tolerance:
@@ -228,7 +237,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 return Stop.NOT_FINITE
             last = compare_with_last(m, d, step)
             counts[Count.SEEN] = Seen.NOTHING
-            counts[Count.SAME] = 0
+            counts[Count.SAME] = counts[Count.ANSWERED] = 0
             if last == Seen.ALL and config.law >= 0:
                 numbers(d + _TIME, 1)[0] += number(m + _TIMESTEP)
                 if config.sensors:
@@ -241,6 +250,8 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
             move_smoothly(m, d)
             time[Stage.SMOOTH] += ticks() - begun
         while found or not finished:
+            if found:
+                keep_answer(step, newton, request)
             stop = _solve(m, d, config, ground, address, last, found)
             if stop != Stop.DONE:
                 return stop
@@ -251,7 +262,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         write_step(m, d, config, b, newton, grading, request, step)
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
-            warm = np.int64(config.warm)
+            warm = np.int64(Guess.LAST_STEP if config.warm else Guess.NONE)
             ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, config.budget)
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, newton, request, step, deepest, address)

@@ -32,13 +32,13 @@ from stiction.contact.problem.blocks import (
     inverse_inertias,
 )
 from stiction.contact.problem.graph import Graph, connect_blocks
-from stiction.contact.solvers.workspace import Request
+from stiction.contact.solvers.workspace import NewtonWorkspace, Request
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.standstill import LARGEST, drop_rounding
-from stiction.simulate.time_stepping.workspace import Count, Record, Seen, Step
+from stiction.simulate.time_stepping.workspace import Answer, Count, Record, Seen, Step
 from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.seams import exclude_ghosts
@@ -307,6 +307,38 @@ def guess_impulses(step: Step, count, request: Request):
             inputs[i] = record[found, Record.INPUTS]
         before = found
         step.correction[i] = record[found, Record.CORRECTION]
+
+
+@kernel
+def keep_answer(step: Step, newton: NewtonWorkspace, request: Request):
+    """Keeps the step's answer, which runs into contacts that it was solved without, for its next
+    solve to begin with."""
+    count = step.counts[Count.BLOCKS]
+    for i in range(count):
+        for k in range(3):
+            step.answer[i, Answer.FIRST + k] = step.key[i, k]
+        step.answer[i, Answer.BUILT] = request.built[i]
+        for r in range(ROWS):
+            step.answer[i, Answer.IMPULSE + r] = newton.f[i, r]
+    for j in range(newton.v.shape[0]):
+        request.start[j] = newton.v[j]
+    step.counts[Count.ANSWERED] = count
+
+
+@kernel
+def guess_from_answer(step: Step, count, request: Request):
+    """The answer that was kept as the guess; what it did not have has no impulse. Blocks come in
+    the same order as then."""
+    key, answer, known = step.key, step.answer, step.counts[Count.ANSWERED]
+    j = 0
+    for i in range(count):
+        same = j < known
+        for k in range(3):
+            same = same and answer[j, Answer.FIRST + k] == key[i, k]
+        request.built[i] = answer[j, Answer.BUILT] if same else 0.0
+        for r in range(ROWS):
+            request.guess[i, r] = answer[j, Answer.IMPULSE + r] if same else 0.0
+        j += same
 
 
 @kernel

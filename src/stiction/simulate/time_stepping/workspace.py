@@ -62,6 +62,8 @@ class Count(IntEnum):
     """Contacts ahead that the step is solved without (`bridge/ahead.py`)."""
     ROUNDS = 17
     """Solves of this step whose answer was looked at for such contacts."""
+    ANSWERED = 18
+    """Blocks of `Step.answer`; 0 where the step is solved for the first time."""
 
 
 class Seen(IntEnum):
@@ -136,6 +138,20 @@ class Record(IntEnum):
 RECORDS = int(Record.INPUTS) + 1
 
 
+class Answer(IntEnum):
+    """Columns of `Step.answer`: what the step's next solve needs of this one's blocks."""
+
+    FIRST = 0
+    """This and the next two: `Key` of the block, which is the same in all solves of a step."""
+    BUILT = 3
+    """What answered its island (`Request.built`)."""
+    IMPULSE = 4
+    """This and the next five: impulses along its rows."""
+
+
+ANSWERS = int(Answer.IMPULSE) + ROWS
+
+
 class Stage(IntEnum):
     """Entries of `Step.ticks`: where a step's time goes."""
 
@@ -163,6 +179,7 @@ class Step(NamedTuple):
     key: Indices  # (cap, Key)
     place: Array  # (cap, Place)
     record: Array  # (cap, RECORDS) of the last step
+    answer: Array  # (cap, ANSWERS) of this step's last solve, where it is solved anew
     correction: Array  # (cap,) impulses that pushed overlap out in the last step
     factor: Array  # of the mass, as its skyline
     v_plus: Array  # (nv,)
@@ -207,6 +224,7 @@ class Workspace:
             np.zeros((cap, len(Key)), np.int64),
             np.zeros((cap, len(Place))),
             np.zeros((cap, RECORDS)),
+            np.zeros((cap, ANSWERS)),
             np.zeros(cap),
             np.zeros(skyline),
             np.zeros(nv),

@@ -40,7 +40,14 @@ from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import persist
 from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Rung, Setting, SolverWorkspace
+from stiction.contact.solvers.workspace import (
+    ENDLESS,
+    Guess,
+    Outcome,
+    Rung,
+    Setting,
+    SolverWorkspace,
+)
 from stiction.status import Code
 
 Indices = NDArray[np.int64]
@@ -96,8 +103,9 @@ def solve_by_blocks(
     work, layout = fill_contact_space(problem) if star else fill(problem, law)
     address, settings = work.packed.ctypes.data, work.request.setting
     settings[Setting.LAW], settings[Setting.FACETS] = law, facets
-    settings[Setting.WARM], settings[Setting.DEADLINE] = guess is not None, ENDLESS
+    settings[Setting.WARM], settings[Setting.DEADLINE] = Guess.NONE, ENDLESS
     if guess is not None:
+        settings[Setting.WARM] = Guess.LAST_STEP
         layout.put(guess, work.request.guess)
         work.request.built[: layout.blocks] = Rung.INTERIOR_POINT
     solve_blocks(address, layout.blocks)
