@@ -39,6 +39,10 @@ JAMMED = 1e-3
 """Residual of the overlap's problem above which it has no answer: no motion takes all of the
 overlap back."""
 
+JAM_LOOKS = 8
+"""Steps of which one asks whether the overlap of a jammed island can be taken back by now. What has
+no answer costs the solvers all that they may try."""
+
 MOST_TURN = 0.2
 """Farthest that taking overlap back moves a joint in a step, if the overlap itself is not deeper
 [rad, m]."""
@@ -61,7 +65,7 @@ def remember(b: Blocks, step: Step, count, f, u, request: Request):
         record[i, Record.FRICTION] = b.data[i, Datum.SLIDE]
         record[i, Record.BUILT] = request.built[i]
         record[i, Record.INPUTS] = request.inputs[i]
-        record[i, Record.CORRECTION] = 0.0
+        record[i, Record.CORRECTION] = record[i, Record.JAMMED] = 0.0
     step.counts[Count.OLD] = count
 
 
@@ -122,6 +126,17 @@ def _depth(b: Blocks, g: Graph, k, step: Step):
 
 
 @lean
+def _steps_jammed(g: Graph, k, step: Step):
+    """Steps in a row before this one that the overlap of island k was not taken back whole; 0 if
+    any block of it was not there."""
+    begin, end = g.members[k], g.members[k + 1]
+    streak = step.jammed[g.member[begin]] if begin < end else 0.0
+    for at in range(begin, end):
+        streak = min(streak, step.jammed[g.member[at]])
+    return np.int64(streak)
+
+
+@lean
 def pose_overlap(
     m, config: Config, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step
 ):  # fmt: skip
@@ -130,7 +145,8 @@ def pose_overlap(
 
     The same blocks without friction, at rest, with the bounds that the gaps leave after v+, whose
     speeds newton.u holds: their solution, added to v+ for the positions alone, moves bodies apart
-    without adding to their energy. Islands without overlap have nothing to solve.
+    without adding to their energy. Islands without overlap have nothing to solve, and neither have
+    those that are known to be jammed: `step.kept` has their bounds.
     """
     dt = number(m + _TIMESTEP)
     deepest = 0.0
@@ -145,6 +161,7 @@ def pose_overlap(
     for k in range(g.size[Size.ISLANDS]):
         deep = _depth(b, g, k, step)
         share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
+        known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
             i = g.member[at]
             speed, gap = newton.u[i, 0] + b.data[i, Datum.BOUND], step.place[i, Place.GAP]
@@ -157,7 +174,9 @@ def pose_overlap(
                 bound = -(gap if gap > 0.0 else share * gap) / dt - speed
                 if not deep > config.slack:
                     bound = min(bound, 0.0)
-            b.data[i, Datum.BOUND] = bound
+            step.kept[i, Datum.BOUND] = bound
+            asks = kind == Kind.HOLD or bound > 0.0
+            b.data[i, Datum.BOUND] = 0.0 if known and asks else bound
             for r in range(1, ROWS):
                 request.guess[i, r] = 0.0
             request.guess[i, 0] = step.correction[i]
@@ -200,8 +219,13 @@ def check_overlap(
     dt = number(m + _TIMESTEP)
     row_velocities(b, count, newton.v, newton.u)
     for k in range(g.size[Size.ISLANDS]):
-        jammed = request.outcome[k, Outcome.RESIDUAL] > JAMMED
+        streak = _steps_jammed(g, k, step)
+        jammed = streak % JAM_LOOKS != 0 or request.outcome[k, Outcome.RESIDUAL] > JAMMED
         if jammed or _goes_too_far(b, g, k, newton, dt, deepest):
+            for at in range(g.members[k], g.members[k + 1]):
+                i = g.member[at]
+                b.data[i, Datum.BOUND] = step.kept[i, Datum.BOUND]
+                step.record[i, Record.JAMMED] = np.float64(streak + 1)
             part_jammed(address, k)
     step.counts[Count.PROJECTED] = 1
     for i in range(count):

@@ -272,7 +272,7 @@ def guess_impulses(step: Step, count, request: Request):
     old = step.counts[Count.OLD]
     at, before = 0, -1
     for i in range(count):
-        built[i] = inputs[i] = step.correction[i] = 0.0
+        built[i] = inputs[i] = step.correction[i] = step.jammed[i] = 0.0
         for r in range(ROWS):
             f[i, r] = 0.0
         # Blocks come in much the same order as before: search from where the last one was.
@@ -307,6 +307,7 @@ def guess_impulses(step: Step, count, request: Request):
             inputs[i] = record[found, Record.INPUTS]
         before = found
         step.correction[i] = record[found, Record.CORRECTION]
+        step.jammed[i] = record[found, Record.JAMMED]
 
 
 @kernel

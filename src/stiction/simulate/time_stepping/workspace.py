@@ -133,9 +133,11 @@ class Record(IntEnum):
     """Impulse that pushed overlap out."""
     INPUTS = 21
     """Digest of its island (`Request.inputs`)."""
+    JAMMED = 22
+    """Steps in a row that its island's overlap was not taken back whole."""
 
 
-RECORDS = int(Record.INPUTS) + 1
+RECORDS = int(Record.JAMMED) + 1
 
 
 class Answer(IntEnum):
@@ -181,6 +183,7 @@ class Step(NamedTuple):
     record: Array  # (cap, RECORDS) of the last step
     answer: Array  # (cap, ANSWERS) of this step's last solve, where it is solved anew
     correction: Array  # (cap,) impulses that pushed overlap out in the last step
+    jammed: Array  # (cap,) `Record.JAMMED` of the last step
     factor: Array  # of the mass, as its skyline
     v_plus: Array  # (nv,)
     motion: Array  # (nv,) by which positions move, before overlap is taken back
@@ -198,7 +201,7 @@ class Step(NamedTuple):
     depth: Array  # (ntree,)
     restitution: Array  # (ngeom,)
     impact: Array  # (cap, ROWS) impulses of the impacts before the step, where contacts bounce
-    kept: Array  # (cap, DATA) of the step, during its impacts
+    kept: Array  # (cap, DATA) of the step, during its impacts, and while overlap is taken back
 
 
 _DONE = int(Count.DONE)
@@ -225,6 +228,7 @@ class Workspace:
             np.zeros((cap, len(Place))),
             np.zeros((cap, RECORDS)),
             np.zeros((cap, ANSWERS)),
+            np.zeros(cap),
             np.zeros(cap),
             np.zeros(skyline),
             np.zeros(nv),
