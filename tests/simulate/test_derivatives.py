@@ -6,28 +6,11 @@ import pytest
 from mjcf import SMOOTH, load, smooth
 from numpy.testing import assert_allclose, assert_array_equal
 from robots import robot
-from slopes import assert_agree
+from slopes import assert_agree, swell
 
 import stiction
 from stiction import Coulomb, Frictionless, InvalidInput, Mode, NoSlip, Viscous, scenes
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
-
-
-def swell(model, by=1e-5):
-    """Makes geoms a little larger, so that what touches overlaps: differences then stay on one side
-    of contact."""
-    types = mujoco.mjtGeom
-    for g in range(model.ngeom):
-        kind = types(int(model.geom_type[g]))
-        if kind in (types.mjGEOM_SPHERE, types.mjGEOM_CAPSULE):
-            model.geom_size[g, 0] += by
-        elif kind in (types.mjGEOM_BOX, types.mjGEOM_ELLIPSOID):
-            model.geom_size[g] += by
-        elif kind == types.mjGEOM_CYLINDER:
-            model.geom_size[g, :2] += by
-        if kind != types.mjGEOM_PLANE:
-            model.geom_rbound[g] += 2.0 * by
-            model.geom_aabb[g, 3:] += by
 
 
 @pytest.mark.parametrize("name", SMOOTH)

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from slopes import assert_agree
+from slopes import assert_agree, swell
 
 import stiction
 from stiction.simulate.derivatives.curvature import CHANGES, allocate_meet, differentiate_meeting
@@ -21,7 +21,7 @@ GEOMS = {
 
 PAIR = """
 <mujoco>
-  <option ccd_tolerance="1e-14" ccd_iterations="500"/>
+  {option}
   <asset><mesh name="m"
     vertex="-.1 -.1 -.08  .12 -.08 -.07  0 .13 -.09  .01 .02 .15  .09 .09 .05"/></asset>
   <worldbody>
@@ -31,12 +31,18 @@ PAIR = """
 </mujoco>"""
 
 
+FINE = '<option ccd_tolerance="1e-14" ccd_iterations="500"/>'
+"""For two polyhedra, whose contacts MuJoCo finds by iterations and nobody refines."""
+
+
 def press(first, second, seed, overlap):
     """(model, data) of two geoms that overlap so much, and approach each other as they slip."""
     rng = np.random.default_rng(seed)
     way, turn = rng.normal(size=3), " ".join(map(str, rng.uniform(-90.0, 90.0, 3)))
     joint = "" if first == "plane" else '<joint axis=".3 .5 .8" pos=".1 0 .05" armature=".01"/>'
-    xml = PAIR.format(first=GEOMS[first], second=GEOMS[second], turn=turn, joint=joint)
+    geoms = {"first": GEOMS[first], "second": GEOMS[second]}
+    option = FINE if second == "mesh" and first in ("box", "mesh") else ""
+    xml = PAIR.format(**geoms, turn=turn, joint=joint, option=option)
     model = mujoco.MjModel.from_xml_string(xml)
     data, ends = mujoco.MjData(model), np.zeros(6)
     mujoco.mj_kinematics(model, data)
@@ -53,30 +59,65 @@ def press(first, second, seed, overlap):
     return model, data
 
 
-EXACT = [("plane", name) for name in GEOMS if name != "plane"]
-EXACT += [("sphere", name) for name in ("sphere", "capsule", "cylinder", "box", "mesh")]
-EXACT += [("capsule", name) for name in ("capsule", "box", "mesh")]
-EXACT += [("box", "box"), ("box", "mesh"), ("mesh", "mesh")]
+PAIRS = [("plane", name) for name in GEOMS if name != "plane"]
+PAIRS += [
+    ("sphere", name) for name in ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+]
+PAIRS += [("capsule", name) for name in ("capsule", "ellipsoid", "box", "mesh")]
+PAIRS += [("ellipsoid", name) for name in ("ellipsoid", "cylinder", "box")]
+PAIRS += [("box", "box"), ("box", "mesh"), ("mesh", "mesh")]
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("first", "second"), EXACT)
+@pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_pairs_have_the_derivatives_of_their_steps(first, second, seed):
     model, data = press(first, second, seed, 2e-5)
     assert assert_agree(stiction.Simulator(model), data, eps=5e-6).is_compiled
 
 
-ROUND = [(name, "ellipsoid") for name in ("sphere", "capsule", "ellipsoid")]
-ROUND += [("ellipsoid", "cylinder"), ("ellipsoid", "box"), ("capsule", "cylinder")]
-ROUND += [("cylinder", "cylinder"), ("cylinder", "box")]
+@pytest.mark.parametrize("seed", [0, 2, 3])
+@pytest.mark.parametrize("second", ["capsule", "cylinder", "box"])
+def test_cylinders_have_the_derivatives_of_their_steps(second, seed):
+    """Where they touch in one point."""
+    model, data = press("cylinder", second, seed, 2e-5)
+    assert assert_agree(stiction.Simulator(model), data, eps=5e-6).is_compiled
 
 
-@pytest.mark.parametrize(("first", "second"), ROUND)
-def test_round_pairs_have_the_derivatives_of_their_steps(first, second):
-    """As far as MuJoCo's iterations let differences tell: their noise is the less, the farther one
-    moves."""
-    model, data = press(first, second, 0, 2e-3)
-    assert assert_agree(stiction.Simulator(model), data, 2e-3, eps=3e-4).is_compiled
+HAND = """
+<mujoco>
+  <worldbody>
+    <geom type="box" size=".06 .06 .02"/>
+    <body pos=".004 .002 .0401"><freejoint/>
+      <geom type="ellipsoid" size=".03 .04 .02" condim="6" friction=".7 .002 .002"/></body>
+    {fingers}
+  </worldbody>
+</mujoco>"""
+
+FINGER = """
+<body pos="{x} {y} .02" euler="0 0 {turn}">
+  <joint axis="0 1 0" damping=".05" armature=".001" stiffness="1" springref="90"/>
+  <geom type="box" size=".008 .01 .012" pos="0 0 .015" contype="0"/>
+  <body pos="0 0 .03">
+    <joint axis="0 1 0" damping=".05" armature=".001" stiffness="1" springref="90"/>
+    <geom type="{tip}" size=".009 .012" pos="0 0 .012"/></body>
+</body>"""
+
+
+@pytest.mark.parametrize("tip", ["capsule", "cylinder"])
+def test_a_hand_that_closes_on_an_ellipsoid_has_the_derivatives_of_its_steps(tip):
+    angles = np.radians([0.0, 120.0, 240.0])
+    fingers = "".join(
+        FINGER.format(x=-0.055 * np.cos(a), y=-0.055 * np.sin(a), turn=np.degrees(a), tip=tip)
+        for a in angles
+    )
+    model = mujoco.MjModel.from_xml_string(HAND.format(fingers=fingers))
+    data = mujoco.MjData(model)
+    stiction.Simulator(model).step(data, 50)
+    swell(model)
+    data.qvel[:] += 0.01 * np.random.default_rng(0).normal(size=model.nv)
+    found = assert_agree(stiction.Simulator(model), data)
+    assert found.is_compiled
+    assert sum(mode is not stiction.Mode.SEPARATE for mode in found.modes) >= 3
 
 
 def support(turn, size, way):

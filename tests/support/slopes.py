@@ -8,6 +8,23 @@ STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 EPS = 3e-7
 
 
+def swell(model, by=1e-5):
+    """Makes geoms a little larger, so that what touches overlaps: differences then stay on one side
+    of contact."""
+    types = mujoco.mjtGeom
+    for g in range(model.ngeom):
+        kind = types(int(model.geom_type[g]))
+        if kind in (types.mjGEOM_SPHERE, types.mjGEOM_CAPSULE):
+            model.geom_size[g, 0] += by
+        elif kind in (types.mjGEOM_BOX, types.mjGEOM_ELLIPSOID):
+            model.geom_size[g] += by
+        elif kind == types.mjGEOM_CYLINDER:
+            model.geom_size[g, :2] += by
+        if kind != types.mjGEOM_PLANE:
+            model.geom_rbound[g] += 2.0 * by
+            model.geom_aabb[g, 3:] += by
+
+
 def differences(sim, data, eps=EPS):
     """(A, B) of the simulator's own step, in tangent space."""
     m = sim.model

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import stiction
-from stiction.terrain.cylinders import refine_parallel
+from stiction.terrain.refinement import refine_contacts
 
 WIDTH = 0.014
 
 
 def meet(roll, pitch=20.0, length=0.025, shift=0.0):
-    """(contacts before; gaps, points, normals after `refine_parallel`; model, data) of a box whose
+    """(contacts before; gaps, points, normals after `refine_contacts`; model, data) of a box whose
     lower edge all but touches a narrow beam that it lies across, tilted by `roll` [rad]."""
     model = mujoco.MjModel.from_xml_string(f"""
 <mujoco><worldbody>
@@ -29,7 +29,7 @@ def meet(roll, pitch=20.0, length=0.025, shift=0.0):
     mujoco.mj_fwdKinematics(model, data)
     mujoco.mj_collision(model, data)
     before = data.ncon
-    refine_parallel(model._address, data._address)
+    refine_contacts(model._address, data._address)
     found = data.contact
     return before, found.dist.copy(), found.pos.copy(), found.frame[:, :3].copy(), model, data
 

@@ -10,7 +10,7 @@ Two such geoms whose axes are nearly parallel touch at the ends of the stretch t
                      where it is nearer than the ends
 
 each with its exact distance, at any angle between the axes. Other contacts of such pairs, of caps
-or of axes that cross steeply, stay as MuJoCo has them. Boxes edge on face are in `edges.py`.
+or of axes that cross steeply, are in `nearest.py`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge import layout, library
+from stiction.bridge import layout
 from stiction.bridge.geom_types import CAPSULE, CYLINDER
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.stage import stage
-from stiction.terrain.contacts import (
-    CONTACT,
-    GEOM,
-    NCON,
-    REACH,
-    SIZE,
-    end_of_pair,
-    frame_of,
-    keep,
-    take_contacts,
-    write_contact,
-)
-from stiction.terrain.edges import are_boxes, meet_edges
+from stiction.terrain.contacts import frame_of
 
 Array = NDArray[np.float64]
 
@@ -58,12 +45,9 @@ RIM_STEPS = 4
 """Steps to the point of a rim that is nearest: its error is squared in each."""
 
 # Kernels, typed by Numba and not here.
-integer: Any = layout.integer
-number: Any = layout.number
 pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
-add_contact: Any = library.add_contact
 
 _TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
 
@@ -77,79 +61,6 @@ def is_round(m: int, geom: int) -> bool:
     """Whether the geom is a capsule or a cylinder."""
     kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0] if geom >= 0 else -1
     return kind in (CAPSULE, CYLINDER)
-
-
-@kernel
-def refine_parallel(m: int, d: int) -> None:
-    """Replaces contacts of the data at d; see the head. Between `mj_collision` and
-    `mj_makeConstraint`."""
-    ncon = integer(d + NCON)
-    start = pointer(d + CONTACT)
-    for k in range(ncon):
-        geoms = integers(start + k * SIZE + GEOM, 2)
-        if is_round(m, geoms[0]) and is_round(m, geoms[1]):
-            refine(m, d)
-            return
-        if are_boxes(m, geoms[0], geoms[1]) and is_alone(start, k, ncon):
-            refine(m, d)
-            return
-
-
-@leaf
-def is_alone(start: int, k: int, ncon: int) -> bool:
-    """Whether the contact k of those from `start` on is the only one of its pair."""
-    geoms = integers(start + k * SIZE + GEOM, 2)
-    alone = True
-    for beside in (k - 1, k + 1):
-        if 0 <= beside < ncon:
-            others = integers(start + beside * SIZE + GEOM, 2)
-            alone = alone and (others[0] != geoms[0] or others[1] != geoms[1])
-    return alone
-
-
-@stage("void(int64, int64)", eager=False, counted=True)
-def refine_contacts(m: int, d: int) -> None:
-    """`refine_parallel` where it may be that contacts change."""
-    ncon = integer(d + NCON)
-    start = pointer(d + CONTACT)
-    found = np.empty((MOST_CONTACTS, WIDTH))
-    for k in range(ncon):
-        contact = start + k * SIZE
-        geoms = integers(contact + GEOM, 2)
-        changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
-        if are_boxes(m, geoms[0], geoms[1]) and is_alone(start, k, ncon):
-            changes = meet_edges(m, d, contact, found) > 0
-        if changes:
-            refine_from(m, d, take_contacts(d))
-            return
-
-
-refine = refine_contacts.external
-
-
-@kernel
-def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
-    """Fills the contacts of the data at d, which has none left, from the old ones."""
-    base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
-    found = np.empty((MOST_CONTACTS, WIDTH))
-    start = base
-    while start < end_of_all:
-        geoms = integers(start + GEOM, 2)
-        first, second = geoms[0], geoms[1]
-        end = end_of_pair(start, end_of_all)
-        count = 0
-        if is_round(m, first) and is_round(m, second):
-            count = meet_sides(m, d, first, second, found)
-        elif end - start == SIZE and are_boxes(m, first, second):
-            count = meet_edges(m, d, start, found)
-        if count == 0:
-            keep(m, d, start, end)
-        for k in range(count):
-            if found[k, GAP] < number(start + REACH):
-                point, normal = found[k, POINT : POINT + 3], found[k, NORMAL : NORMAL + 3]
-                write_contact(start, found[k, GAP], point, normal)
-                add_contact(m, d, start)
-        start = end
 
 
 @kernel

@@ -1,5 +1,5 @@
-"""All contacts of one pair of geoms, as a step has them: MuJoCo's, with those that lie side by side
-or edge on face put in their places, and those on height fields by the features that meet."""
+"""All contacts of one pair of geoms, as a step has them: MuJoCo's, with those in their places that
+are known better, and those on height fields by the features that meet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from stiction.bridge.narrow_phase import FOUND, collide_pair
 from stiction.bridge.narrow_phase import MOST as MOST_FOUND
 from stiction.kernels.compile import kernel
-from stiction.terrain import contacts, cylinders, edges, features, meetings
+from stiction.terrain import contacts, cylinders, features, meetings
+from stiction.terrain.refinement import meet_better
 
 Array = NDArray[np.float64]
 
@@ -77,18 +78,14 @@ def meet_pair(table, m, d, ground, first, second, margin, raw, contact, found, r
     count = collide_pair(table, m, d, first, second, margin, raw)
     if count == 0:
         return 0
-    better = 0
-    if cylinders.is_round(m, first) and cylinders.is_round(m, second):
-        better = cylinders.meet_sides(m, d, first, second, found)
-    elif count == 1 and edges.are_boxes(m, first, second):
-        address = contact.ctypes.data
-        integers(address + contacts.GEOM, 2)[0] = first
-        integers(address + contacts.GEOM, 2)[1] = second
-        numbers(address + contacts.DIST, 1)[0] = raw[0, 0]
-        for c in range(3):
-            numbers(address + contacts.POS, 3)[c] = raw[0, 1 + c]
-            numbers(address + contacts.FRAME, 3)[c] = raw[0, 4 + c]
-        better = edges.meet_edges(m, d, address, found)
+    address = contact.ctypes.data
+    integers(address + contacts.GEOM, 2)[0] = first
+    integers(address + contacts.GEOM, 2)[1] = second
+    numbers(address + contacts.DIST, 1)[0] = raw[0, 0]
+    for c in range(3):
+        numbers(address + contacts.POS, 3)[c] = raw[0, 1 + c]
+        numbers(address + contacts.FRAME, 3)[c] = raw[0, 4 + c]
+    better = meet_better(m, d, address, count, found)
     for k in range(better):
         for c in range(cylinders.WIDTH):
             out[k, c] = found[k, c]

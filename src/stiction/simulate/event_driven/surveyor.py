@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout, library, margins, validation
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID
 from stiction.bridge.guard import Guard, caught, leave
 from stiction.bridge.layout import offset
 from stiction.errors import StictionError
@@ -28,8 +28,8 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import prepare, stage
 from stiction.simulate.event_driven.distances import PRECISE, Snapshot, read, read_loads
 from stiction.simulate.event_driven.mending import has_suspects, mend
-from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import Ground, replace_contacts, unpack_ground
+from stiction.terrain.refinement import refine_contacts
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class Slot(IntEnum):
     GROUND = 3
     """`Ground.address`, or 0."""
     OPTIONS = 4
-    """(3,) tolerance; whether there is something for `mend`, and for `refine_parallel`."""
+    """(3,) tolerance; whether there is something for `mend`, and for `refine_contacts`."""
     CALLBACKS = 5
     """`library.CALLBACKS`."""
 
@@ -97,7 +97,7 @@ def _refine(m: int, d: int, options: int) -> None:
     if number(options + 8) > 0.0:
         mend(m, d, number(options))
     if number(options + 16) > 0.0:
-        refine_parallel(m, d)
+        refine_contacts(m, d)
     mj.make_constraint(m, d)
 
 
@@ -211,6 +211,7 @@ class Surveyor:
         self._ground = Ground(model, tolerance)
         beside = np.isin(model.geom_type, (CAPSULE, CYLINDER)).sum() > 1
         beside |= (model.geom_type == BOX).sum() > 1
+        beside |= np.isin(model.geom_type, (CYLINDER, ELLIPSOID)).any()
         self._options = np.array([tolerance, float(has_suspects(model)), float(beside)])
         self._guard = Guard()
         prepare()

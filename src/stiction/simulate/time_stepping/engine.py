@@ -46,8 +46,8 @@ from stiction.simulate.time_stepping.loop import Slot, run, take_steps, take_ste
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
 from stiction.status import Code, Status
-from stiction.terrain.cylinders import refine_contacts
 from stiction.terrain.meetings import Ground
+from stiction.terrain.refinement import replace_rough
 from stiction.terrain.seams import pass_by
 from stiction.tolerances import RESIDUAL
 
@@ -72,7 +72,7 @@ GROWTH = 8
 _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 LATE_STAGES = (
-    refine_contacts, pass_by, follow_turns, take_turn, spread_residual, part_island,
+    replace_rough, pass_by, follow_turns, take_turn, spread_residual, part_island,
 )  # fmt: skip
 """What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
 step that needs it."""

@@ -39,8 +39,8 @@ from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.standstill import LARGEST, drop_rounding
 from stiction.simulate.time_stepping.workspace import Answer, Count, Record, Seen, Step
-from stiction.terrain.cylinders import refine_parallel
 from stiction.terrain.meetings import replace_contacts
+from stiction.terrain.refinement import refine_contacts
 from stiction.terrain.seams import exclude_ghosts
 
 _NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
@@ -231,7 +231,7 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
     if not found:
         set_margins(m, d, qvel, request.v_free, step.reach, extra)
         mj.collide(m, d)
-        refine_parallel(m, d)
+        refine_contacts(m, d)
         if ground is not None:
             terrain, hulls, tolerance = ground
             replace_contacts(m, d, terrain, hulls, tolerance)

@@ -1,0 +1,339 @@
+"""Contacts of two surfaces in one point, to rounding, where MuJoCo's iterations stop short of it.
+
+MuJoCo finds contacts of ellipsoids, and of cylinders, by iterations that end once the distance is
+known to `ccd_tolerance` (1e-6 m). Nearest points are known to the root of that only: normals are
+off by 1e-3, and contacts jump by a quarter of a millimetre as bodies move by nothing. From there,
+Newton's method finds them to rounding. Either geom touches by one feature,
+
+    ellipsoid, ball       curved: of a sphere, or of the end of a capsule
+    corner, rim           of a box, of a cylinder
+    side, edge            straight along one direction, which the normal is perpendicular to
+    face                  of a box or a cylinder, whose normal is the contact's
+
+and with n the normal from the first geom to the second, a(n) and b(n) the features' points that
+have it as their outward normal, b - a is along n. A surface with radii of curvature R turns its
+normal by x as one walks R x on it, and what remains across n is taken away by
+
+    (RA + RB + gap) y = b - a        n += y        in the tangent plane
+
+Which features touch is read off MuJoCo's points; where an answer lies beyond the end of one, or its
+normal between two others, the next one is tried. Where both are straight along one direction the
+nearest points are not unique, and where Newton's method leads elsewhere, contacts stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import layout
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from stiction.bridge.layout import offset
+from stiction.kernels.compile import kernel, leaf
+from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
+
+Array = NDArray[np.float64]
+
+STEPS_TO_NEAREST = 12
+"""From an error of 1e-3 four are enough; what takes longer goes elsewhere."""
+
+MOST_FEATURES = 4
+"""Pairs of features that are tried."""
+
+NEAREST = 1e-12
+"""What may remain of b - a across the normal, over the size of the smaller geom."""
+
+AT_END = 1e-3
+"""Distance from the end of a geom, over its size, up to which MuJoCo's point lies there."""
+
+SAME_CONTACT = 1e-3
+"""Difference of two distances, over the size of the smaller geom, up to which they are of the same
+contact."""
+
+OUT_OF_CONE = 1e-12
+"""Sine of the angle by which a normal may leave the cone of a feature's normals."""
+
+ONE_DIRECTION = 0.05
+"""Sine of the angle between two straight directions below which they count as one, and of that
+between a cylinder's axis and a normal of its rim."""
+
+# Kernels, typed by Numba and not here.
+number: Any = layout.number
+pointer: Any = layout.pointer
+integers: Any = layout.integers
+numbers: Any = layout.numbers
+
+_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+
+
+class Side(NamedTuple):
+    """One geom of a pair: what it is, and what touches."""
+
+    kind: int
+    size: Array  # (3,) [m]
+    place: Array  # (3,)
+    turn: Array  # (3, 3) axes as columns
+    sign: float  # of its outward normal along n
+    feature: (
+        Array  # (3,) box: sides that it lies on, -1, 0 or 1; round: on the side (1), 0, on an end
+    )
+    point: Array  # (3,) in the world
+    radii: Array  # (3,) along both tangents: 11, 12, 22
+
+
+@leaf
+def are_iterated(m: int, first: int, second: int) -> bool:
+    """Whether MuJoCo finds contacts of these two geoms by iterations, and they are known here."""
+    if first < 0 or second < 0:
+        return False
+    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
+    a, b = kind[first], kind[second]
+    known = SPHERE <= a <= BOX and SPHERE <= b <= BOX
+    smooth = a == ELLIPSOID or b == ELLIPSOID
+    return known and (smooth or (a != SPHERE and (a == CYLINDER or b == CYLINDER)))
+
+
+@kernel
+def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
+    """A geom, and the feature of it that a point lies on."""
+    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+    size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
+    place, turn = frame_of(d, geom)
+    feature, at = np.zeros(3), turn.T @ (point - place)
+    if kind == BOX:
+        for c in range(3):
+            if abs(at[c]) > (1.0 - AT_END) * size[c]:
+                feature[c] = np.sign(at[c])
+    elif kind in (CAPSULE, CYLINDER):
+        if abs(at[2]) > (1.0 - AT_END) * size[1]:
+            feature[2] = np.sign(at[2])
+        if feature[2] == 0.0 or np.hypot(at[0], at[1]) > (1.0 - AT_END) * size[0]:
+            feature[0] = 1.0
+    return Side(kind, size, place, turn, sign, feature, point.copy(), np.zeros(3))
+
+
+@kernel
+def straight_along(s: Side) -> tuple[int, int]:
+    """(along how many directions the feature is straight, the axis of its one direction or of its
+    face's normal); three directions where it is none."""
+    if s.kind == BOX:
+        free, line, face = 0, 0, 0
+        for c in range(3):
+            if s.feature[c] == 0.0:
+                free += 1
+                line = c
+            else:
+                face = c
+        return free, line if free == 1 else face
+    if s.kind == CYLINDER and s.feature[0] == 0.0:
+        return 2, 2
+    if s.kind in (CAPSULE, CYLINDER) and s.feature[2] == 0.0:
+        return 1, 2
+    return 0, 0
+
+
+@kernel
+def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
+    """The point of a feature that has the normal n of a contact, and its radii along the tangents
+    across (2, 3); along what is straight, the point beside `guide` (3,), and no radius. Whether
+    there is one."""
+    normal, at = s.sign * (s.turn.T @ n), s.turn.T @ (guide - s.place)
+    tangents = across @ s.turn
+    s.radii[:] = 0.0
+    if s.kind == ELLIPSOID:
+        square = s.size * s.size
+        height = np.sqrt(normal @ (square * normal))
+        at = square * normal / height
+        u, v = tangents[0] @ at, tangents[1] @ at
+        s.radii[0] = (tangents[0] @ (square * tangents[0]) - u * u) / height
+        s.radii[1] = (tangents[0] @ (square * tangents[1]) - u * v) / height
+        s.radii[2] = (tangents[1] @ (square * tangents[1]) - v * v) / height
+    elif s.kind == BOX:
+        for c in range(3):
+            if s.feature[c] != 0.0:
+                at[c] = s.feature[c] * s.size[c]
+    elif s.kind == SPHERE or (s.kind == CAPSULE and s.feature[2] != 0.0):
+        at = s.size[0] * normal
+        at[2] += s.feature[2] * s.size[1]
+        s.radii[0] = s.radii[2] = s.size[0]
+    else:
+        sine = np.hypot(normal[0], normal[1])
+        if s.feature[0] != 0.0:
+            if sine < ONE_DIRECTION:
+                return False
+            at[0], at[1] = s.size[0] * normal[0] / sine, s.size[0] * normal[1] / sine
+            x, y = -normal[1] / sine, normal[0] / sine  # along the rim
+            u, v = tangents[0, 0] * x + tangents[0, 1] * y, tangents[1, 0] * x + tangents[1, 1] * y
+            radius = s.size[0] / sine
+            s.radii[0], s.radii[1], s.radii[2] = radius * u * u, radius * u * v, radius * v * v
+        if s.feature[2] != 0.0:
+            at[2] = s.feature[2] * s.size[1]
+    s.point[:] = s.place + s.turn @ at
+    return True
+
+
+@kernel
+def change_feature(s: Side, n: Array) -> bool:
+    """Whether the point lies beyond its feature, or the normal out of its cone; the feature is then
+    the next one."""
+    normal, at = s.sign * (s.turn.T @ n), s.turn.T @ (s.point - s.place)
+    changed = False
+    if s.kind == BOX:
+        for c in range(3):
+            if s.feature[c] == 0.0 and abs(at[c]) > s.size[c]:
+                s.feature[c], changed = np.sign(at[c]), True
+            elif s.feature[c] * normal[c] < -OUT_OF_CONE:
+                s.feature[c], changed = 0.0, True
+    elif s.kind in (CAPSULE, CYLINDER):
+        if s.feature[2] == 0.0 and abs(at[2]) > s.size[1]:
+            s.feature[2], changed = np.sign(at[2]), True
+        elif s.feature[0] == 0.0 and s.kind == CYLINDER and np.hypot(at[0], at[1]) > s.size[0]:
+            s.feature[0], changed = 1.0, True
+        elif s.feature[2] * normal[2] < -OUT_OF_CONE:
+            s.feature[2], s.feature[0], changed = 0.0, 1.0, True
+    return changed
+
+
+@kernel
+def middle_of_line(s: Side) -> Array:
+    """(3,) the middle of an edge, or of the axis that a side is about."""
+    if s.kind != BOX:
+        return s.place.copy()
+    return s.place + s.turn @ (s.feature * s.size)
+
+
+@kernel
+def cross_lines(first: Side, second: Side, u: Array, v: Array, n: Array) -> bool:
+    """n := the perpendicular to two straight features along u and v; both points := where the lines
+    are nearest. Whether they cross."""
+    way = np.cross(u, v)
+    sine = np.sqrt(way @ way)
+    if sine < ONE_DIRECTION:
+        return False
+    n[:] = way / sine if way @ n > 0.0 else -way / sine
+    a, b = middle_of_line(first), middle_of_line(second)
+    away, cosine = b - a, u @ v
+    first.point[:] = a + ((away @ u - cosine * (away @ v)) / (sine * sine)) * u
+    second.point[:] = b + ((cosine * (away @ u) - away @ v) / (sine * sine)) * v
+    return True
+
+
+@kernel
+def set_normal(first: Side, second: Side, n: Array) -> int:
+    """Makes n (3,) a normal that both features may have; in how many directions it may still turn,
+    or -1 where features are straight along a common direction."""
+    many, axis = straight_along(first)
+    others, other = straight_along(second)
+    if many + others > 2 or many == 3 or others == 3:
+        return -1
+    if many == 2:
+        n[:] = first.sign * first.feature[axis] * first.turn[:, axis]
+        return 0
+    if others == 2:
+        n[:] = second.sign * second.feature[other] * second.turn[:, other]
+        return 0
+    if many == 1 and others == 1:
+        u, v = first.turn[:, axis].copy(), second.turn[:, other].copy()
+        return 0 if cross_lines(first, second, u, v, n) else -1
+    if many == 1 or others == 1:
+        line = first.turn[:, axis].copy() if many == 1 else second.turn[:, other].copy()
+        n -= (n @ line) * line
+        n /= np.sqrt(n @ n)
+        return 1
+    return 2
+
+
+@kernel
+def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) -> None:
+    """out (2, 3) := tangents; where the normal may turn in one direction only, the first is it."""
+    if freedom == 1:
+        many, axis = straight_along(first)
+        _, other = straight_along(second)
+        line = first.turn[:, axis].copy() if many == 1 else second.turn[:, other].copy()
+        out[0], out[1] = np.cross(n, line), line
+        return
+    least = np.argmin(np.abs(n))
+    out[0] = -n[least] * n
+    out[0, least] += 1.0
+    out[0] /= np.sqrt(out[0] @ out[0])
+    out[1] = np.cross(n, out[0])
+
+
+@kernel
+def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
+    """Moves points and normal to where these features are nearest; whether they are then."""
+    freedom = set_normal(first, second, n)
+    if freedom < 0:
+        return False
+    many, _ = straight_along(first)
+    others, _ = straight_along(second)
+    across = np.empty((2, 3))
+    for _ in range(STEPS_TO_NEAREST):
+        put_tangents(first, second, n, freedom, across)
+        lines = many == 1 and others == 1
+        if many > 0 and not lines:
+            if not put_point(second, n, across, second.point):
+                return False
+            if not put_point(first, n, across, second.point):
+                return False
+        else:
+            if not put_point(first, n, across, first.point):
+                return False
+            if not put_point(second, n, across, second.point if lines else first.point):
+                return False
+        away = second.point - first.point
+        gap, u, v = away @ n, away @ across[0], away @ across[1]
+        a = first.radii[0] + second.radii[0] + gap
+        b = first.radii[1] + second.radii[1]
+        c = first.radii[2] + second.radii[2] + gap
+        if freedom == 1:
+            b, c, v = 0.0, a, 0.0
+        if freedom == 0 or max(abs(u), abs(v)) <= NEAREST * size:
+            return freedom == 0 or (a > 0.0 and a * c > b * b)
+        det = a * c - b * b
+        if not (a > 0.0 and det > 0.0):
+            return False
+        n += ((c * u - b * v) / det) * across[0] + ((a * v - b * u) / det) * across[1]
+        n /= np.sqrt(n @ n)
+        if freedom == 1:
+            set_normal(first, second, n)
+    return False
+
+
+@kernel
+def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
+    """The contact (1, 7) of two geoms of which MuJoCo has one: gap, point, normal from the first to
+    the second; 1, or 0 where that stays as it is."""
+    geoms = integers(contact + GEOM, 2)
+    dist, n = number(contact + DIST), numbers(contact + FRAME, 3).copy()
+    point = numbers(contact + POS, 3)
+    first = take_side(m, d, geoms[0], 1.0, point - 0.5 * dist * n)
+    second = take_side(m, d, geoms[1], -1.0, point + 0.5 * dist * n)
+    size = min(least_size(first), least_size(second))
+    for _ in range(MOST_FEATURES):
+        if not settle_points(first, second, size, n):
+            return 0
+        moved = change_feature(first, n)
+        if change_feature(second, n) or moved:
+            continue
+        gap = (second.point - first.point) @ n
+        if abs(gap - dist) > SAME_CONTACT * size:
+            return 0
+        out[0, 0] = gap
+        out[0, 1:4] = 0.5 * (first.point + second.point)
+        out[0, 4:7] = n
+        return 1
+    return 0
+
+
+@leaf
+def least_size(s: Side) -> float:
+    """The least of a geom's sizes [m]."""
+    least = s.size[0]
+    if s.kind in (BOX, ELLIPSOID):
+        least = min(least, s.size[1], s.size[2])
+    elif s.kind == CYLINDER:
+        least = min(least, s.size[1])
+    return least
