@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 from stiction import (
     Baraff,
@@ -260,3 +261,27 @@ def test_smoothed_a_contact_ahead_is_felt():
         slopes = solution.derivatives(smoothing)
         assert (np.abs(slopes.matrix("bound")[2]).max() > 1e-3) == felt
         assert (np.abs(slopes.matrix("friction")[0]).max() > 1e-6) == felt
+
+
+@pytest.mark.parametrize("model", [Coulomb(), Frictionless(), NoSlip(), Viscous()], ids=repr)
+def test_problems_with_sparse_arrays_have_the_derivatives_of_their_solutions(model):
+    rng = np.random.default_rng(3)
+    given, _ = draw(model, rng, tied=isinstance(model, Coulomb))
+    full = {name: given[name] for name in given}
+    full["tangent"] = given["tangent"].reshape(-1, 9)
+    names = ("mass", "normal", "tangent", "joint", "box")
+    problem = ContactProblem(**full | {name: sparse.csr_array(full[name]) for name in names})
+    assert problem.is_sparse
+    slopes = model.solve(problem).derivatives()
+    for name in NAMES:
+        change = random_change(rng, given, [name])
+        if name == "bound" and isinstance(model, (NoSlip, Viscous)):
+            change["bound"] = np.where(given["bound"] == 0.0, 0.0, change["bound"])
+        want = difference(model, given, change)
+        for have, there in zip(slopes.jvp(**change), want, strict=True):
+            size = max(1.0, np.abs(there).max(initial=0.0))
+            assert_allclose(have / size, there / size, atol=1e-6, err_msg=name)
+    gradient = slopes.vjp(rng.normal(size=9))
+    assert {name: np.shape(gradient[name]) for name in NAMES} == {
+        name: np.shape(given[name]) for name in NAMES
+    }
