@@ -2,7 +2,13 @@
 
 import mujoco
 import pytest
-from soak import Soak, families
+from soak import Runner, Soak, families, table
+
+RUNAWAY = """
+<mujoco><worldbody><body><joint name="x" type="slide"/><geom size=".1" mass="1"/></body></worldbody>
+  <actuator><general joint="x" biastype="affine" biasprm="0 1e5 0"/></actuator>
+</mujoco>"""
+"""Pushed away from zero the more the farther it is."""
 
 FAMILIES = ("gymnasium", "dm_control", "ragdoll", "drop", "jumble", "chain")
 
@@ -28,6 +34,19 @@ def test_random_loads_are_solved(models, family):
     found.run(episode=100, rounds=1)
     assert found.steps == 100 * len(light)
     assert not found.errors
+
+
+@pytest.mark.parametrize("too", [True, False])
+def test_what_diverges_is_told_apart_from_what_mujoco_lets_diverge_as_well(monkeypatch, too):
+    if not too:
+        monkeypatch.setattr(Runner, "mujoco_diverges", lambda *_: False)
+    found = Soak([("runaway", mujoco.MjModel.from_xml_string(RUNAWAY))])
+    found.run(rounds=1)
+    (line,) = found.errors
+    assert line.startswith("runaway, episode 0: mj_step diverges too: the" if too else "runaway")
+    assert 0 < found.steps < 400
+    *_, last = table({"runaway": found}, {"runaway": 1})
+    assert last.split()[-3:] == (["0", "0", "1"] if too else ["0", "1", "0"])
 
 
 @pytest.mark.long

@@ -8,7 +8,9 @@ jumbles and chains; and every scene*.xml below FOLDER, such as a copy of mujoco_
 run in episodes, one model after another, and families take turns of the same processor time until
 the time is over, or Ctrl-C comes: controls drawn anew every 25 steps over their whole range, or
 forces on bodies where there are none. Prints a table by family. Problems that no solver answered
-are saved to DIRECTORY, and named with the episode, which `--again` runs alone.
+are saved to DIRECTORY, and named with the episode, which `--again` runs alone. An episode that
+diverges is taken by `mj_step`, too: some models run away by themselves when their servos are thrown
+about at the model's own time step.
 """
 
 from __future__ import annotations
@@ -126,6 +128,13 @@ def families(folders=()) -> dict[str, list[tuple[str, mujoco.MjModel]]]:
     return {name: models for name, models in found.items() if models}
 
 
+_BAD = tuple(getattr(mujoco.mjtWarning, f"mjWARN_BADQ{name}") for name in ("POS", "VEL", "ACC"))
+"""What `mj_step` warns of before it starts a simulation anew."""
+
+UNSOLVED, NOT_TAKEN, RAN_AWAY = ": unsolved: ", ": not taken: ", ": mj_step diverges too: "
+"""What a line that tells of an episode has in it."""
+
+
 class Runner:
     """One model's episodes, each drawn from a seed of its own."""
 
@@ -172,12 +181,24 @@ class Runner:
             try:
                 self.simulator.step(self.data, HOLD)
             except stiction.StictionError as error:
-                taken = round((self.data.time - before) / self.model.opt.timestep)
-                said = f"{type(error).__name__}: {str(error)[:150]}"
-                return done + taken, f"{self.name}, episode {self.episodes - 1}: {said}"
+                taken = done + round((self.data.time - before) / self.model.opt.timestep)
+                kind = UNSOLVED
+                if not isinstance(error, stiction.SolveFailed):
+                    runs_away = "diverges" in str(error) and self.mujoco_diverges(steps)
+                    kind = RAN_AWAY if runs_away else NOT_TAKEN
+                return taken, f"{self.name}, episode {self.episodes - 1}{kind}{str(error)[:150]}"
             if time.process_time() > until:
                 break
         return done + HOLD, ""
+
+    def mujoco_diverges(self, steps: int) -> bool:
+        """Whether the last episode, taken by `mj_step`, ends in a warning."""
+        self.episodes -= 1
+        self.start()
+        for _ in range(0, steps, HOLD):
+            self.drive()
+            mujoco.mj_step(self.model, self.data, HOLD)
+        return any(self.data.warning[kind].number for kind in _BAD)
 
 
 class Soak:
@@ -207,11 +228,15 @@ class Soak:
 
 def table(soaks: dict[str, Soak], count: dict[str, int]) -> Iterator[str]:
     """Lines that say what came of families."""
-    yield f"{'family':24} {'models':>7} {'steps':>10} {'unsolved':>9} {'diverged':>9}"
+    titles = ("unsolved", "diverged", "mj_step too")
+    yield f"{'family':24} {'models':>7} {'steps':>10}" + "".join(f"{title:>12}" for title in titles)
     for name, found in soaks.items():
-        unsolved = sum(n for text, n in found.errors.items() if ": SolveFailed:" in text)
-        other = sum(found.errors.values()) - unsolved
-        yield f"{name:24} {count[name]:7d} {found.steps:10d} {unsolved:9d} {other:9d}"
+        counts = (
+            sum(n for text, n in found.errors.items() if kind in text)
+            for kind in (UNSOLVED, NOT_TAKEN, RAN_AWAY)
+        )
+        told = "".join(f"{n:12d}" for n in counts)
+        yield f"{name:24} {count[name]:7d} {found.steps:10d}{told}"
 
 
 def again(found, name: str, episode: int, seed: int, failures: str | None) -> str:

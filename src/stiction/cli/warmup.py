@@ -98,6 +98,7 @@ def _solvers() -> None:
     import numpy as np
 
     from stiction.contact import ContactProblem
+    from stiction.contact.models.registry import forms, parse_contact
     from stiction.contact.problem.scaled import ScaledProblem
     from stiction.contact.solvers.attempt import Options
     from stiction.contact.solvers.table import SOLVERS
@@ -109,6 +110,8 @@ def _solvers() -> None:
     )  # fmt: skip
     for name, solve in SOLVERS.items():
         solve(ScaledProblem(problem), None, Options(4 if name == "polygon" else 0))
+    for form in forms():  # from arrays, as a step does that climbs its ladder
+        parse_contact(form).solve(problem)
 
 
 def _complementarity() -> None:
