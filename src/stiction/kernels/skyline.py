@@ -3,12 +3,14 @@
 Row k of the lower part is kept from column first[k] to the diagonal: entry (k, j) is A[row[k] + j],
 so that rows lie one after the other without what is left of the skyline. Eliminating the last row
 first means: leaves of a kinematic tree before their ancestors, and then a branch never fills
-another one; bodies that nothing couples stay apart. All loops run along rows, whose sums side by
-side the compiler turns into vector instructions. A = U D U', kept as rows of D U'.
+another one; bodies that nothing couples stay apart. All loops run along rows (`runs.py`).
+A = U D U', kept as rows of D U'.
 """
 
 from __future__ import annotations
 
+from stiction.kernels import runs
+from stiction.kernels.block import less_dot
 from stiction.kernels.compile import kernel
 
 
@@ -47,8 +49,8 @@ def factor_skyline(A, row, first):
             factor = A[at + i] * inverse
             if factor != 0.0:
                 to = row[i]
-                for j in range(first[k], i + 1):
-                    A[to + j] -= factor * A[at + j]
+                far = first[k]
+                runs.take_scaled(A, to + far, factor, A, at + far, i + 1 - far)
     return -1
 
 
@@ -59,11 +61,7 @@ def solve_skyline(A, row, first, y):
         if y[k] != 0.0:
             at = row[k]
             share = y[k] * A[at + k]
-            for i in range(first[k], k):
-                y[i] -= share * A[at + i]
+            runs.take_scaled(y, first[k], share, A, at + first[k], k - first[k])
     for k in range(y.shape[0]):
-        at = row[k]
-        total = y[k]
-        for i in range(first[k], k):
-            total -= A[at + i] * y[i]
-        y[k] = total * A[at + k]
+        at, far = row[k], first[k]
+        y[k] = less_dot(y[k], A, at + far, y, far, k - far) * A[at + k]

@@ -6,7 +6,7 @@ envelope in natural order takes 15 and a dense factorization 141. One symbolic p
 factorizations until the graph of touching nodes changes.
 
     matrix      blocks (a, b) of nodes a, b; those on the diagonal always, others by the graph
-    factors     block Crout: each diagonal block by LU with pivoting inside it, below it L as
+    factors     block Crout: each diagonal block with pivoting inside it (`block.py`), below it L as
                 eliminated, right of it U, divided by the diagonal block. Of a symmetric positive
                 definite matrix only the diagonal and lower blocks are read, without pivoting.
 
@@ -22,7 +22,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels import six
+from stiction.kernels import block, six
+from stiction.kernels.block import (
+    BODY,
+    divide_block,
+    divide_vector,
+    factor_block,
+    factor_symmetric_block,
+    less_dot,
+    take_product,
+)
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
@@ -31,12 +40,6 @@ Indices = NDArray[np.int64]
 
 WORD = 64
 """Nodes to a word of the adjacency."""
-
-BODY = 6
-"""Rows of a free body's block, the commonest: products of such are unrolled."""
-
-PLANAR = 3
-"""Rows of the block of a body in the plane, likewise, and of a contact in contact space."""
 
 
 @packed
@@ -189,163 +192,6 @@ def find_block(s: BlockMatrix, p, q):
     return low
 
 
-@lean_leaf
-def _take_planar_product(C, c, A, a, B, b):
-    """The product of blocks of bodies in the plane, or of contacts. B is read before C is written:
-    the compiler cannot know that they do not overlap."""
-    b0, b1, b2 = B[b], B[b + 1], B[b + 2]
-    b3, b4, b5 = B[b + 3], B[b + 4], B[b + 5]
-    b6, b7, b8 = B[b + 6], B[b + 7], B[b + 8]
-    for i in range(PLANAR):
-        x, y, z = A[a + 3 * i], A[a + 3 * i + 1], A[a + 3 * i + 2]
-        C[c + 3 * i] = C[c + 3 * i] - x * b0 - y * b3 - z * b6
-        C[c + 3 * i + 1] = C[c + 3 * i + 1] - x * b1 - y * b4 - z * b7
-        C[c + 3 * i + 2] = C[c + 3 * i + 2] - x * b2 - y * b5 - z * b8
-
-
-@lean
-def take_product(C, c, A, a, B, b, n, k, m):
-    """C (n, m) -= A (n, k) B (k, m), each from its own first entry on."""
-    if n == BODY and k == BODY and m == BODY:
-        six.take_product(C, c, A, a, B, b)
-        return
-    if n == PLANAR and k == PLANAR and m == PLANAR:
-        _take_planar_product(C, c, A, a, B, b)
-        return
-    for i in range(n):
-        for j in range(k):
-            factor = A[a + i * k + j]
-            if factor != 0.0:
-                for x in range(m):
-                    C[c + i * m + x] -= factor * B[b + j * m + x]
-
-
-@lean
-def factor_block(A, o, n, pivot, w):
-    """LU of a block (n, n) in place, rows exchanged, the pivots' inverses on the diagonal; the
-    sign of its determinant, 0 if singular."""
-    sign = 1.0
-    for k in range(n):
-        best, most = k, abs(A[o + n * k + k])
-        for i in range(k + 1, n):
-            if abs(A[o + n * i + k]) > most:
-                best, most = i, abs(A[o + n * i + k])
-        pivot[w + k] = best
-        if not (most > 0.0 and most < np.inf):
-            return 0.0
-        if best != k:
-            sign = -sign
-            for j in range(n):
-                kept = A[o + n * k + j]
-                A[o + n * k + j] = A[o + n * best + j]
-                A[o + n * best + j] = kept
-        if A[o + n * k + k] < 0.0:
-            sign = -sign
-        inverse = 1.0 / A[o + n * k + k]
-        A[o + n * k + k] = inverse
-        for i in range(k + 1, n):
-            factor = A[o + n * i + k] * inverse
-            A[o + n * i + k] = factor
-            if factor != 0.0:
-                for j in range(k + 1, n):
-                    A[o + n * i + j] -= factor * A[o + n * k + j]
-    return sign
-
-
-@lean
-def factor_symmetric_block(A, o, n, pivot, w):
-    """The same of a symmetric positive definite block, from its lower part: no exchanges; 0 where a
-    pivot is not positive."""
-    for k in range(n):
-        pivot[w + k] = k
-        if not (A[o + n * k + k] > 0.0 and A[o + n * k + k] < np.inf):
-            return 0.0
-        inverse = 1.0 / A[o + n * k + k]
-        A[o + n * k + k] = inverse
-        for i in range(k + 1, n):
-            below = A[o + n * i + k]
-            A[o + n * k + i] = below
-            A[o + n * i + k] = below * inverse
-        for i in range(k + 1, n):
-            factor = A[o + n * i + k]
-            if factor != 0.0:
-                for j in range(k + 1, i + 1):
-                    A[o + n * i + j] -= factor * A[o + n * k + j]
-    return 1.0
-
-
-@lean
-def _divide_by_six(A, o, n, pivot, w, B, b):
-    """B (n, 6) := A^-1 B, with whole rows of B at a time."""
-    for k in range(n):
-        other = pivot[w + k]
-        if other != k:
-            for j in range(BODY):
-                kept = B[b + BODY * k + j]
-                B[b + BODY * k + j] = B[b + BODY * other + j]
-                B[b + BODY * other + j] = kept
-    for i in range(1, n):
-        for k in range(i):
-            six.take_scaled(B, b + BODY * i, A[o + n * i + k], B, b + BODY * k)
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            six.take_scaled(B, b + BODY * i, A[o + n * i + k], B, b + BODY * k)
-        inverse = A[o + n * i + i]
-        for j in range(BODY):
-            B[b + BODY * i + j] *= inverse
-
-
-@lean
-def divide_vector(A, o, n, pivot, w, r):
-    """r (n,), from entry w on, := A^-1 r of the factored block A."""
-    for k in range(n):
-        other = pivot[w + k]
-        if other != k:
-            kept = r[w + k]
-            r[w + k] = r[w + other]
-            r[w + other] = kept
-    for i in range(1, n):
-        total = r[w + i]
-        for k in range(i):
-            total -= A[o + n * i + k] * r[w + k]
-        r[w + i] = total
-    for i in range(n - 1, -1, -1):
-        total = r[w + i]
-        for k in range(i + 1, n):
-            total -= A[o + n * i + k] * r[w + k]
-        r[w + i] = total * A[o + n * i + i]
-
-
-@lean
-def divide_block(A, o, n, pivot, w, B, b, m):
-    """B (n, m) := A^-1 B of the factored block A."""
-    if m == BODY:
-        _divide_by_six(A, o, n, pivot, w, B, b)
-        return
-    for k in range(n):
-        other = pivot[w + k]
-        if other != k:
-            for j in range(m):
-                kept = B[b + m * k + j]
-                B[b + m * k + j] = B[b + m * other + j]
-                B[b + m * other + j] = kept
-    for i in range(1, n):
-        for k in range(i):
-            factor = A[o + n * i + k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[b + m * i + j] -= factor * B[b + m * k + j]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            factor = A[o + n * i + k]
-            if factor != 0.0:
-                for j in range(m):
-                    B[b + m * i + j] -= factor * B[b + m * k + j]
-        inverse = A[o + n * i + i]
-        for j in range(m):
-            B[b + m * i + j] *= inverse
-
-
 @lean
 def factor(s: BlockMatrix, low, high, symmetric):
     """Factors the part at positions low to high; the sign of its determinant, 0 if singular, or if
@@ -391,28 +237,32 @@ def factor(s: BlockMatrix, low, high, symmetric):
     return sign
 
 
+@lean_leaf
+def _pass_on(s: BlockMatrix, k, n, first, r):
+    """Takes the part of r that belongs to position k, n entries from `first` on, out of the rows
+    below it."""
+    for x in range(s.column[k], s.column[k + 1]):
+        other = s.order[s.row[x]]
+        to, m, at = s.start[other], s.start[other + 1] - s.start[other], s.at[x]
+        if n == BODY:
+            for i in range(m):
+                r[to + i] -= six.dot(s.lower, at + BODY * i, r, first)
+            continue
+        for i in range(m):
+            r[to + i] = less_dot(r[to + i], s.lower, at + n * i, r, first, n)
+
+
 @lean
 def solve(s: BlockMatrix, low, high, r):
     """r := the solution for the right side r, both by rows as they are numbered; of the part at
     positions low to high."""
-    D, L, U, pivot, start, order = s.diagonal, s.lower, s.upper, s.pivot, s.start, s.order
+    D, U, pivot, start, order = s.diagonal, s.upper, s.pivot, s.start, s.order
     for k in range(low, high):
         node = order[k]
         o, first = s.corner[node], start[node]
         n = start[node + 1] - first
         divide_vector(D, o, n, pivot, first, r)
-        for x in range(s.column[k], s.column[k + 1]):
-            other = order[s.row[x]]
-            to, m, at = start[other], start[other + 1] - start[other], s.at[x]
-            if n == BODY:
-                for i in range(m):
-                    r[to + i] -= six.dot(L, at + BODY * i, r, first)
-                continue
-            for i in range(m):
-                total = 0.0
-                for j in range(n):
-                    total += L[at + n * i + j] * r[first + j]
-                r[to + i] -= total
+        _pass_on(s, k, n, first, r)
     for k in range(high - 1, low - 1, -1):
         node = order[k]
         first = start[node]
@@ -425,40 +275,23 @@ def solve(s: BlockMatrix, low, high, r):
                     r[first + i] -= six.dot(U, at + BODY * i, r, come)
                 continue
             for i in range(n):
-                total = 0.0
-                for j in range(m):
-                    total += U[at + m * i + j] * r[come + j]
-                r[first + i] -= total
+                r[first + i] = less_dot(r[first + i], U, at + m * i, r, come, m)
 
 
 @lean
 def inverse_form(s: BlockMatrix, low, high, r):
     """r' A^-1 r of a matrix factored as symmetric, at half the cost of a solution; r is used up."""
-    D, L, start, order = s.diagonal, s.lower, s.start, s.order
+    start, order = s.start, s.order
     total = 0.0
     for k in range(low, high):
         node = order[k]
-        o, first = s.corner[node], start[node]
+        corner, first = s.corner[node], start[node]
         n = start[node + 1] - first
-        for i in range(n):
-            y = r[first + i]
-            if y == 0.0:
-                continue
-            total += y * y * D[o + n * i + i]
-            for j in range(i + 1, n):
-                r[first + j] -= D[o + n * j + i] * y
+        form = block.inverse_form(s.diagonal, corner, n, r, first)
+        if form == 0.0:  # nothing has come here yet
+            continue
+        total += form
         if s.column[k + 1] > s.column[k]:
-            for i in range(n - 1, -1, -1):
-                value = r[first + i]
-                for j in range(i + 1, n):
-                    value -= D[o + n * i + j] * r[first + j]
-                r[first + i] = value * D[o + n * i + i]
-            for x in range(s.column[k], s.column[k + 1]):
-                other = order[s.row[x]]
-                to, m, at = start[other], start[other + 1] - start[other], s.at[x]
-                for i in range(m):
-                    moved = 0.0
-                    for j in range(n):
-                        moved += L[at + n * i + j] * r[first + j]
-                    r[to + i] -= moved
+            block.finish_form(s.diagonal, corner, n, r, first)
+            _pass_on(s, k, n, first, r)
     return total

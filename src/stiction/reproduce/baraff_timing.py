@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgesv
 
-from stiction.kernels.sparse import divide_block, factor_block
+from stiction.kernels.block import divide_block, factor_block
 from stiction.lcp.drivers import solve_dantzig
 from stiction.reproduce.contact_lcps import frictionless
 from stiction.reproduce.families import stack

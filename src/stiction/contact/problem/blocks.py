@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
+from stiction.kernels import runs
+from stiction.kernels.block import SHORT
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
@@ -153,8 +155,7 @@ def _add_inertia(b: Blocks, i, r, begin, end, low, factor, work, weight):
             at = row[k]
             share = y * factor[at + k]
             total += y * share
-            for j in range(first[k], k):
-                work[0, j] -= share * factor[at + j]
+            runs.take_scaled(work, first[k], share, factor, at + first[k], k - first[k])
     weight[i, r] = total
 
 
@@ -163,7 +164,7 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
     """The same of rows 0 to 2, side by side."""
     column, value, row, first = b.column, b.value, b.row, b.first
     c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
-    high = column[c0 + end - 1]
+    high, wide = column[c0 + end - 1], work.shape[1]
     for j in range(low, high + 1):
         work[0, j] = work[1, j] = work[2, j] = 0.0
     for k in range(begin, end):
@@ -179,7 +180,13 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
         total0 += y0 * share0
         total1 += y1 * share1
         total2 += y2 * share2
-        for j in range(first[k], k):
+        far, n = first[k], k - first[k]
+        if n > SHORT:
+            runs.take_scaled(work, far, share0, factor, at + far, n)
+            runs.take_scaled(work, wide + far, share1, factor, at + far, n)
+            runs.take_scaled(work, 2 * wide + far, share2, factor, at + far, n)
+            continue
+        for j in range(far, k):
             entry = factor[at + j]
             work[0, j] -= share0 * entry
             work[1, j] -= share1 * entry

@@ -139,6 +139,8 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
             request.v_free[j] = b.velocity[j] + y.x[j]
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
+        if b.head[i, Head.KIND] == Kind.SOFT:  # exact, whatever they weigh
+            continue
         width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
         for r in range(b.head[i, Head.ROWS]):
             a0 = b.head[i, Head.VALUE] + r * width

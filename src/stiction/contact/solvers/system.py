@@ -28,9 +28,10 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
 from stiction.contact.solvers.workspace import System
-from stiction.kernels import six, sparse
+from stiction.kernels import runs, six, sparse
+from stiction.kernels.block import BODY
 from stiction.kernels.compile import lean
-from stiction.kernels.sparse import BODY, BlockMatrix
+from stiction.kernels.sparse import BlockMatrix
 
 
 @lean
@@ -157,38 +158,49 @@ def imbalance(b: Blocks, g: Graph, s: BlockMatrix, k, r):
 
 
 @lean
+def _add_run(b: Blocks, c0, a0, width, rows, left, base, first, begin, run, n, E, wide, T, o):
+    """T (.., n) at o, from entry `first` of its rows on, += A' E, over the columns of a piece and a
+    run of columns that are neighbours: rows of A from `left`, columns of E (rows, wide) from
+    `begin`; base: first degree of freedom of the piece's node."""
+    column, value = b.column, b.value
+    for k in range(left[Piece.BEGIN], left[Piece.END]):
+        to, a = o + n * (column[c0 + k] - base) + first, a0 + k
+        single = 0
+        if rows >= 3:
+            single = 3
+            runs.add_three(T, to, value, a, width, E, begin, wide, run)
+        for r in range(single, rows):
+            x = value[a + r * width]
+            if x != 0.0:
+                runs.add_scaled(T, to, x, E, r * wide + begin, run)
+
+
+@lean
 def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, wide, T, o):
     """T (.., n) at o += A' E, over the columns of two pieces: rows of A from `left`, columns of E
     (rows, wide) from `right`; base, above: first degree of freedom of their nodes."""
     column, value = b.column, b.value
+    begin, stop = right[Piece.BEGIN], right[Piece.END]
     together = right[Piece.TOGETHER] == 1
-    begin, end = right[Piece.BEGIN], right[Piece.END]
-    shift = column[c0 + begin] - above
-    if together and rows == 3 and end - begin == BODY:
+    if together and rows == 3 and stop - begin == BODY:
+        shift = column[c0 + begin] - above
         e0, e1, e2 = begin, wide + begin, 2 * wide + begin
         for k in range(left[Piece.BEGIN], left[Piece.END]):
             x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
             to = o + n * (column[c0 + k] - base) + shift
             six.add_three(T, to, E, x, e0, y, e1, z, e2)
         return
-    for k in range(left[Piece.BEGIN], left[Piece.END]):
-        to = o + n * (column[c0 + k] - base)
-        if together and rows == 3:
-            x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]
-            to += shift - begin
-            for c in range(begin, end):
-                T[to + c] += x * E[0, c] + y * E[1, c] + z * E[2, c]
-            continue
-        for r in range(rows):
-            x = value[a0 + r * width + k]
-            if x == 0.0:
-                continue
-            if together:
-                for c in range(begin, end):
-                    T[to + shift + c - begin] += x * E[r, c]
-            else:
-                for c in range(begin, end):
-                    T[to + column[c0 + c] - above] += x * E[r, c]
+    while begin < stop:
+        end = stop
+        if not together:
+            end = begin + 1
+            while end < stop and column[c0 + end] == column[c0 + end - 1] + 1:
+                end += 1
+        first = column[c0 + begin] - above
+        _add_run(
+            b, c0, a0, width, rows, left, base, first, begin, end - begin, n, E, wide, T, o
+        )  # fmt: skip
+        begin = end
 
 
 @lean
@@ -204,21 +216,15 @@ def _respond(b: Blocks, y: System, i, rows, width, a0):
                 six.put_three(E, r * wide + c, value, x, a, d, a + width, z, a + 2 * width)
         return
     for r in range(rows):
-        begun = False
-        for q in range(rows):
-            d = D[i, ROWS * r + q]
-            if d != 0.0:
-                at = a0 + q * width
-                if begun:
-                    for c in range(width):
-                        E[r, c] += d * value[at + c]
-                else:
-                    for c in range(width):
-                        E[r, c] = d * value[at + c]
-                begun = True
-        if not begun:
-            for c in range(width):
-                E[r, c] = 0.0
+        for c in range(width):
+            E[r, c] = 0.0
+        to, d, single = r * E.shape[1], i * D.shape[1] + ROWS * r, 0
+        if rows >= 3:
+            single = 3
+            runs.add_three(E, to, D, d, 1, value, a0, width, width)
+        for q in range(single, rows):
+            if D[i, ROWS * r + q] != 0.0:
+                runs.add_scaled(E, to, D[i, ROWS * r + q], value, a0 + q * width, width)
 
 
 @lean

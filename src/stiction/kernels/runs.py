@@ -1,0 +1,206 @@
+"""Runs of numbers of any length in vector instructions: what blocks of whole trees, of nine rows or
+of ninety, are factored with.
+
+The compiler leaves such loops as they are: it cannot know that rows of one array do not overlap.
+Here they do not. All take arrays of numbers in C's order, of any dimensions, and where in them to
+begin; four numbers at a time, then what is left, two and one. Runs that are known to be whole
+vectors are in `panel.py`, those of six numbers in `six.py`.
+
+Products are taken off in one instruction, rounded once, where the processor has it, and added
+rounded one by one (`six.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from stiction.kernels.six import FUSED
+
+_intrinsic: Any = intrinsic  # kernels call without the first argument
+
+LANES = 4
+"""Numbers of a vector."""
+
+
+def _kind(lanes: int) -> Any:
+    return ir.DoubleType() if lanes == 1 else ir.VectorType(ir.DoubleType(), lanes)
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return context.make_array(kind)(context, builder, array).data
+
+
+def _at(builder: Any, data: Any, at: Any, lanes: int) -> Any:
+    """Pointer to that many numbers, from entry `at` on."""
+    return builder.bitcast(builder.gep(data, [at]), _kind(lanes).as_pointer())
+
+
+def _load(builder: Any, data: Any, at: Any, lanes: int) -> Any:
+    return builder.load(_at(builder, data, at, lanes), align=8)
+
+
+def _repeated(builder: Any, value: Any, lanes: int) -> Any:
+    """A number in all places of a vector."""
+    if lanes == 1:
+        return value
+    none = ir.Constant(_kind(lanes), ir.Undefined)
+    single = builder.insert_element(none, value, ir.IntType(32)(0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(single, none, places)
+
+
+def _add(builder: Any, total: Any, factor: Any, row: Any, lanes: int) -> Any:
+    """total + factor row."""
+    if not FUSED:
+        return builder.fadd(total, builder.fmul(factor, row))
+    kind = _kind(lanes)
+    name = "llvm.fma.f64" if lanes == 1 else f"llvm.fma.v{lanes}f64"
+    fused = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(kind, [kind] * 3), name
+    )  # fmt: skip
+    return builder.call(fused, (factor, row, total))
+
+
+def _along(builder: Any, n: Any, body: Callable[[Any, int], None]) -> None:
+    """Generates body(first, lanes) for all numbers of a run of n: vectors, then two and one."""
+    word = n.type
+    vectors = builder.and_(n, ir.Constant(word, -LANES))
+    zero, step = ir.Constant(word, 0), ir.Constant(word, LANES)
+    with cgutils.for_range_slice(builder, zero, vectors, step, intp=word) as (c, _):
+        body(c, LANES)
+    for lanes in (2, 1):
+        with builder.if_then(builder.icmp_signed("!=", builder.and_(n, word(lanes)), word(0))):
+            body(builder.and_(n, ir.Constant(word, -2 * lanes)), lanes)
+
+
+def _change(
+    builder: Any, target: Any, o: Any, n: Any, source: Any, lines: Any, combine: Any
+) -> None:
+    """Changes a run of n, from entry o on, by `lines` of the source: pairs of a factor and where a
+    row begins. combine(builder, old, terms, lanes): what becomes of it, terms being pairs of a
+    factor and a row."""
+
+    def change(c: Any, lanes: int) -> None:
+        pointer = _at(builder, target, builder.add(o, c), lanes)
+        terms = [
+            (
+                _repeated(builder, factor, lanes),
+                _load(builder, source, builder.add(begin, c), lanes),
+            )
+            for factor, begin in lines
+        ]
+        old = builder.load(pointer, align=8)
+        builder.store(combine(builder, old, terms, lanes), pointer, align=8)
+
+    _along(builder, n, change)
+
+
+def _take(builder: Any, old: Any, terms: Any, lanes: int) -> Any:
+    for factor, row in terms:
+        old = _add(builder, old, builder.fneg(factor), row, lanes)
+    return old
+
+
+def _add_rounded(builder: Any, old: Any, terms: Any, lanes: int) -> Any:
+    """Rounded product by product: see `six.py`."""
+    total = None
+    for factor, row in terms:
+        product = builder.fmul(factor, row)
+        total = product if total is None else builder.fadd(total, product)
+    return builder.fadd(old, total)
+
+
+def _with_rows(rows: int, name: str, combine: Callable[..., Any]) -> Any:
+    """An intrinsic for a run and so many rows."""
+
+    def typing(
+        typingctx: Any, out: Any, o: Any, A: Any, a: Any, across: Any, B: Any, b: Any, down: Any,
+        n: Any,
+    ) -> Any:  # fmt: skip
+        index = types.int64
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            to, o, factors, a, across, array, b, down, n = args
+            left = _data(context, builder, sig.args[2], factors)
+            lines = []
+            for _ in range(rows):
+                lines.append((_load(builder, left, a, 1), b))
+                a, b = builder.add(a, across), builder.add(b, down)
+            target = _data(context, builder, sig.args[0], to)
+            source = _data(context, builder, sig.args[5], array)
+            _change(builder, target, o, n, source, lines, combine)
+            return context.get_dummy_value()
+
+        return types.void(out, index, A, index, index, B, index, index, index), generate
+
+    typing.__name__ = name
+    return _intrinsic(typing)
+
+
+def _with_row(name: str, combine: Callable[..., Any]) -> Any:
+    """An intrinsic for a run and a multiple of a row."""
+
+    def typing(typingctx: Any, out: Any, o: Any, x: Any, B: Any, b: Any, n: Any) -> Any:
+        number, index = types.float64, types.int64
+
+        def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            to, o, x, array, b, n = args
+            target = _data(context, builder, sig.args[0], to)
+            source = _data(context, builder, sig.args[3], array)
+            _change(builder, target, o, n, source, [(x, b)], combine)
+            return context.get_dummy_value()
+
+        return types.void(out, index, number, B, index, index), generate
+
+    typing.__name__ = name
+    return _intrinsic(typing)
+
+
+take_four = _with_rows(4, "take_four", _take)
+"""out[o:o+n] -= the sum over four rows k of A[a + k across] B[b + k down:.. + n]."""
+
+add_three = _with_rows(3, "add_three", _add_rounded)
+"""out[o:o+n] += the sum over three rows."""
+
+take_scaled = _with_row("take_scaled", _take)
+"""out[o:o+n] -= x B[b:b+n]."""
+
+add_scaled = _with_row("add_scaled", _add_rounded)
+"""out[o:o+n] += x B[b:b+n]."""
+
+
+@_intrinsic
+def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
+    """A[a:a+n] . B[b:b+n]."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, a, second, b, n = args
+        left = _data(context, builder, sig.args[0], first)
+        right = _data(context, builder, sig.args[2], second)
+        sums = {
+            lanes: cgutils.alloca_once_value(builder, ir.Constant(_kind(lanes), zero))
+            for lanes, zero in ((LANES, [number_zero] * LANES), (2, [number_zero] * 2), (1, 0.0))
+        }
+
+        def multiply(c: Any, lanes: int) -> None:
+            x = _load(builder, left, builder.add(a, c), lanes)
+            y = _load(builder, right, builder.add(b, c), lanes)
+            builder.store(_add(builder, builder.load(sums[lanes]), x, y, lanes), sums[lanes])
+
+        _along(builder, n, multiply)
+        four, two = builder.load(sums[LANES]), builder.load(sums[2])
+        parts = [builder.extract_element(four, ir.IntType(32)(k)) for k in range(LANES)]
+        rest = [builder.extract_element(two, ir.IntType(32)(k)) for k in range(2)]
+        total = builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
+        tail = builder.fadd(builder.fadd(rest[0], rest[1]), builder.load(sums[1]))
+        return builder.fadd(total, tail)
+
+    number_zero = ir.DoubleType()(0.0)
+    return number(A, index, B, index, index), generate
