@@ -25,7 +25,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turn
+from stiction.contact.solvers.interior_point.continuation import SMALL_TURNS, TURNS, follow_turn
 from stiction.contact.solvers.interior_point.iteration import (
     COLD_ATTEMPT,
     FINISH_EPS,
@@ -272,8 +272,9 @@ def _follow_attempts(
 ):
     """(residual, attempts) of the interior point: begun near the iterate at hand of residual
     `best`, or the guess if that is far off, if `near` is true; from nothing; and near what that has
-    found; then by paths that turn, unless the island is to be mended first; until the residual is
-    `enough`. The best iterate is in work."""
+    found; then by paths that turn, unless the island is to be mended first, of small islands by
+    one of them already after the first attempt; until the residual is `enough`. The best iterate
+    is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -281,6 +282,8 @@ def _follow_attempts(
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
+    small, turned = is_small(g, k), 0
+    turns = enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB
     taken, cold = 0, False
     while near or not cold:
         best = follow_attempt(
@@ -290,14 +293,19 @@ def _follow_attempts(
         best = _polish(address, k, load, best, g, s, work, w)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        near, cold = not near and best < NEARBY, cold or not near
-    if enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB:
-        for number in range(len(TURNS)):
-            if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
+        cold = cold or not near
+        if small and turns and turned == 0:
+            best = _turn(address, k, load, SMALL_TURNS[0], best, g, s, work, w)
+            taken, turned = taken + 1, 1
+            if best <= enough:
                 break
-            which = len(TURNS) - 1 - number if is_small(g, k) else number
-            best = _turn(address, k, load, which, best, g, s, work, w)
-            taken += 1
+        near = not near and best < NEARBY
+    while turns and turned < len(TURNS):
+        if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
+            break
+        number = SMALL_TURNS[turned] if small else turned
+        best = _turn(address, k, load, number, best, g, s, work, w)
+        taken, turned = taken + 1, turned + 1
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     return best, taken
@@ -320,13 +328,13 @@ def _polish(address, k, load, best, g: Graph, s: BlockMatrix, work, w):
 
 @lean
 def _turn(address, k, load, number, best, g: Graph, s: BlockMatrix, work, w):
-    """Residual after path `number` of TURNS, and an attempt near what it has found; the best
-    iterate is in work, and the interior point's best."""
-    best = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
-    if ENOUGH < best < NEARBY:
-        best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
-        best = _polish(address, k, load, best, g, s, work, w)
-    return best
+    """Residual after path `number` of TURNS, and an attempt near what it has found, if that is
+    better than what there was; the best iterate is in work, and the interior point's best."""
+    found = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
+    if ENOUGH < found < min(best, NEARBY):
+        found = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), found)
+        found = _polish(address, k, load, found, g, s, work, w)
+    return found
 
 
 @stage("void(intp, int64)")
@@ -358,7 +366,7 @@ def solve_blocks(address, count):
                 if b.head[i, Head.KIND] == Kind.SOFT:
                     work.f[i, 0] = -b.data[i, Datum.DRAG] * work.u[i, 0]
             continue
-        if _recall(b, g, s, k, request, work):
+        if setting[Setting.WARM] != Guess.ALIKE and _recall(b, g, s, k, request, work):
             built = np.int64(request.built[g.member[g.members[k]]])
             request.outcome[k, Outcome.RUNG] = min(built, np.int64(Rung.INTERIOR_POINT))
             request.outcome[k, Outcome.LOAD] = load

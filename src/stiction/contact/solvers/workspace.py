@@ -49,6 +49,8 @@ class Guess(IntEnum):
     """Impulses of the step before, to the velocity that this one begins with."""
     NEAR = 2
     """Impulses and velocity that answer all but a few contacts of this very problem."""
+    ALIKE = 3
+    """Impulses of a problem like this one; no later one asks whether it was the same."""
 
 
 ENDLESS = 2**62

@@ -262,7 +262,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         write_step(m, d, config, b, newton, grading, request, step)
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
-            warm = np.int64(Guess.LAST_STEP if config.warm else Guess.NONE)
+            warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
             ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, config.budget)
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, newton, request, step, deepest, address)

@@ -31,9 +31,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.contact.problem.blocks import ROWS, Blocks, Head
+from stiction.contact.problem.blocks import ROWS, Blocks
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.interior_point import cone
 from stiction.contact.solvers.interior_point.begin import begin
 from stiction.contact.solvers.interior_point.columns import (
     DF,
@@ -66,15 +65,15 @@ from stiction.contact.solvers.interior_point.iteration import (
 )
 from stiction.contact.solvers.interior_point.rows import (
     advance,
+    find_longest_step,
     find_rest,
-    line_step,
     scale_cones,
 )
 from stiction.contact.solvers.interior_point.units import (
     Unit,
     acts,
     classify,
-    limit_ratio,
+    intervals_of,
     reach_of,
 )
 from stiction.contact.solvers.system import speeds, unbalanced
@@ -107,14 +106,17 @@ DIRECTIONS = DF + ROWS - DX
 """Columns of a direction: they stand together."""
 
 TURNS = (
-    Turn(1.0, 0.003, 200.0), Turn(1.0, 0.01, 200.0), Turn(100.0, 1e-4, 300.0),
+    Turn(1.0, 0.003, 200.0), Turn(100.0, 1e-4, 300.0), Turn(1.0, 0.01, 200.0),
     Turn(3.0, 0.02, 200.0),
 )  # fmt: skip
 """In turn. Of 119 islands of heaps that attempts of `iteration.py` had left, the first solves 104
-in a median of 77 factorizations; the others differ from it in what they leave. Begun far inside of
-the cones the path has fewer folds where masses are a million to one. Small islands are better begun
-with the last, which solves all of 20 steps of a falling chain that were left, in a median of 59,
-where the first solves 13."""
+in a median of 77 factorizations; the others differ from it in what they leave: of a dozen of these
+the second solves ten, the third solves five of 14. Begun far inside of the cones the path has fewer
+folds where masses are a million to one."""
+
+SMALL_TURNS = (3, 1, 2, 0)
+"""The same of small islands, which are better begun with the last: it solves all of 20 steps of a
+falling chain that were left, in a median of 59, where the first solves 13."""
 
 FIRST_STRIDE, LONGEST_STRIDE, LEAST_STRIDE = 0.7, 0.95, 1e-4
 """Share of the way along the tangent to where an x or y has changed by all it has."""
@@ -149,42 +151,35 @@ is left to decide are contacts that neither press nor slip, at which the tangent
 time. Where it comes to a fold after all, it is asked again at a hundredth of the gap."""
 
 
+@lean_leaf
+def _carry(back, here, i, at, kept, to):
+    """kept[i, to] := here[i, at], or back again."""
+    if back:
+        here[i, at] = kept[i, to]
+    else:
+        kept[i, to] = here[i, at]
+
+
 @lean
-def _keep(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace):
-    """Notes the point at hand."""
+def _note_point(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace, back):
+    """Notes the point at hand; or goes back to the one that was noted."""
     st, path = w.state, w.path
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         for r in range(ROWS):
-            path[i, KEPT_F + r] = w.f[i, r]
+            _carry(back, w.f, i, r, path, KEPT_F + r)
         for c in range(3):
-            path[i, KEPT_X + c] = st[i, X + c]
-            path[i, KEPT_Y + c] = st[i, Y + c]
-            path[i, KEPT_P + c] = st[i, P + c]
-            path[i, KEPT_Q + c] = st[i, Q + c]
+            _carry(back, st, i, X + c, path, KEPT_X + c)
+            _carry(back, st, i, Y + c, path, KEPT_Y + c)
+            _carry(back, st, i, P + c, path, KEPT_P + c)
+            _carry(back, st, i, Q + c, path, KEPT_Q + c)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
-            w.kept_v[j] = w.v[j]
-
-
-@lean
-def _return(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace):
-    """Goes back to the point that was noted."""
-    st, path = w.state, w.path
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(ROWS):
-            w.f[i, r] = path[i, KEPT_F + r]
-        for c in range(3):
-            st[i, X + c] = path[i, KEPT_X + c]
-            st[i, Y + c] = path[i, KEPT_Y + c]
-            st[i, P + c] = path[i, KEPT_P + c]
-            st[i, Q + c] = path[i, KEPT_Q + c]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.v[j] = w.kept_v[j]
+            if back:
+                w.v[j] = w.kept_v[j]
+            else:
+                w.kept_v[j] = w.v[j]
 
 
 @lean
@@ -212,42 +207,6 @@ def _combine(g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, kept,
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             y.x[j] = kept * y.x[j] + along * w.tangent_v[j]
-
-
-@lean
-def _longest(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
-    """Longest step along the direction at hand that stays inside."""
-    st = w.state
-    step = 1e10
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        unit = w.unit[i, 0]
-        if unit == Unit.CONE:
-            step = min(step, cone.longest_step(st, i, X, DX))
-            step = min(step, cone.longest_step(st, i, Y, DY))
-        elif unit == Unit.LINE:
-            step = line_step(line_step(step, st[i, X], st[i, DX]), st[i, Y], st[i, DY])
-        first, last = _intervals(b, w, i)
-        for r in range(first, last):
-            if first == 0 or acts(b, i, r, weight):
-                c = r - first
-                reach = reach_of(b, w, i, r)
-                grown = limit_ratio(b, i, r) * st[i, DF] if first == 3 else 0.0
-                step = line_step(step, reach + w.f[i, r], grown + st[i, DF + r])
-                step = line_step(step, reach - w.f[i, r], grown - st[i, DF + r])
-                step = line_step(step, st[i, P + c], st[i, DP + c])
-                step = line_step(step, st[i, Q + c], st[i, DQ + c])
-    return step
-
-
-@lean_leaf
-def _intervals(b: Blocks, w: InteriorWorkspace, i):
-    """First and last but one row of block i that is an interval."""
-    if w.unit[i, 0] == Unit.INTERVAL:
-        return 0, 1
-    if w.unit[i, 2] == Unit.INTERVAL:
-        return 3, b.head[i, Head.ROWS]
-    return 0, 0
 
 
 @lean
@@ -281,7 +240,7 @@ def _measure(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, target):
         elif unit == Unit.LINE:
             far = max(far, abs(st[i, X] * st[i, Y] - target))
             far = max(far, LOOSE * abs(st[i, X] * st[i, RHO]))
-        first, last = _intervals(b, w, i)
+        first, last = intervals_of(b, w, i)
         for r in range(first, last):
             if first == 0 or acts(b, i, r, weight):
                 c, reach = r - first, reach_of(b, w, i, r)
@@ -312,7 +271,7 @@ def _project(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, gap):
                     along = path[i, t + at_d + c]
                     both += scale * along * st[i, at_d + c]
                     square += scale * along * along
-        first, last = _intervals(b, w, i)
+        first, last = intervals_of(b, w, i)
         for r in range(first, last):
             if first == 0 or acts(b, i, r, weight):
                 c = r - first
@@ -387,7 +346,7 @@ def _head_on(
     ahead = direct(address, k, 1.0, np.int64(1), 0.0)
     _note_tangent(g, s, y, k, w)
     _combine(g, s, y, k, w, -1.0, 0.0)
-    behind = _longest(b, g, k, w, weight)
+    behind = find_longest_step(b, g, k, w, weight)
     _place(b, g, s, y, k, w, weight, gap, rounding)
     scale_cones(b, g, k, w, weight)
     _aim_at(g, k, w, 1.0, gap * whole)
@@ -404,7 +363,7 @@ def _go(
 ):  # fmt: skip
     """Goes along the direction at hand, `most` of the way to the boundary and not below `least` of
     the gap; the gap then."""
-    step = min(1.0, most * _longest(b, g, k, w, weight))
+    step = min(1.0, most * find_longest_step(b, g, k, w, weight))
     if gap + step * change < least * gap:
         step = min(step, -(1.0 - least) * gap / change)
     for p in range(g.positions[k], g.positions[k + 1]):
@@ -445,7 +404,7 @@ def follow_turns(address, k, load, number, best):
     before, here = np.inf, gap
     while setting[Setting.FACTORIZATIONS] - first < limit and ticks() <= deadline:
         if correction == 0:
-            _keep(g, s, k, w)
+            _note_point(g, s, k, w, np.int64(0))
             here = gap
         sign, ahead, behind, change = _head_on(
             address, b, g, s, y, k, w, weight, gap, whole, unit * np.sqrt(gap)
@@ -467,7 +426,7 @@ def follow_turns(address, k, load, number, best):
         if not far < ON_PATH:
             correction += 1
             if correction > CORRECTIONS or not far < min(OFF_PATH, CLOSER * before):
-                _return(g, s, k, w)
+                _note_point(g, s, k, w, np.int64(1))
                 gap, stride, correction = here, SHORTEN * stride, 0
                 if stride < LEAST_STRIDE:
                     break
@@ -476,12 +435,12 @@ def follow_turns(address, k, load, number, best):
             continue
         correction, stride = 0, min(LONGEST_STRIDE, LENGTHEN * stride)
         if gap < handed:
-            _keep(g, s, k, w)
+            _note_point(g, s, k, w, np.int64(0))
             best = follow_attempt(address, k, load, np.int64(RESUMED_ATTEMPT), best)
             handed *= HANDED_AGAIN
             if best <= SOLVED or handed < LEAST_GAP:
                 break
-            _return(g, s, k, w)
+            _note_point(g, s, k, w, np.int64(1))
             _place(b, g, s, y, k, w, weight, gap, unit * np.sqrt(gap))
     return best
 

@@ -119,8 +119,8 @@ COLD_ATTEMPT, NEAR_ATTEMPT, RESUMED_ATTEMPT = 0, 1, 2
 """Where an attempt begins: at nothing; near the impulses and the velocity at hand; at the point at
 hand itself (`continuation.py`)."""
 
-DEEP = (3.0, 0.03, 0.03)
-"""How far inside of the cones it begins, over the load."""
+DEEP = (3.0, 0.03)
+"""How far inside of the cones it begins, over the load; resumed, it is inside already."""
 
 LIMITS = (30, 24, 24)
 """Its iterations at most."""

@@ -41,7 +41,13 @@ from stiction.contact.solvers.interior_point.columns import (
     X,
     Y,
 )
-from stiction.contact.solvers.interior_point.units import Unit, acts, limit_ratio, reach_of
+from stiction.contact.solvers.interior_point.units import (
+    Unit,
+    acts,
+    intervals_of,
+    limit_ratio,
+    reach_of,
+)
 from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 
@@ -49,6 +55,9 @@ HOLD_EPS = 1e-5
 """Compliance of held rows over their inverse inertia; what it leaves falls with each iteration."""
 
 TINY = 1e-300
+
+LONGEST = 1e10
+"""Step that is taken to be as long as any."""
 
 
 @lean
@@ -66,11 +75,7 @@ def measure_gap(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, a):
         elif unit == Unit.LINE:
             total += (st[i, X] + a * st[i, DX]) * (st[i, Y] + a * st[i, DY])
             pairs += 1
-        first, last = 0, 0
-        if unit == Unit.INTERVAL:
-            last = 1
-        elif w.unit[i, 2] == Unit.INTERVAL:
-            first, last = 3, b.head[i, Head.ROWS]
+        first, last = intervals_of(b, w, i)
         for r in range(first, last):
             if first == 3 and not acts(b, i, r, weight):
                 continue
@@ -263,7 +268,7 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
     """Directions of all impulses and slacks, and the longest step along them that stays inside;
     change: A dv."""
     st = w.state
-    step = 1e10
+    step = LONGEST
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows, unit = b.head[i, Head.ROWS], w.unit[i, 0]
@@ -281,44 +286,63 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
             st[i, DX] -= r0
             st[i, DX + 1] -= r1
             st[i, DX + 2] -= r2
-            step = min(step, cone.longest_step(st, i, X, DX))
-            step = min(step, cone.longest_step(st, i, Y, DY))
         elif unit == Unit.LINE:
             st[i, DY] = change[i, 0] + st[i, RHO]
             st[i, DX] = (st[i, GOAL] - st[i, X] * st[i, DY]) / st[i, Y]
-            step = line_step(step, st[i, X], st[i, DX])
-            step = line_step(step, st[i, Y], st[i, DY])
-        elif unit == Unit.INTERVAL:
-            step = _follow_interval(b, w, i, 0, 0, 0.0, step)
-        if w.unit[i, 2] == Unit.INTERVAL:
-            for r in range(3, rows):
-                if acts(b, i, r, weight):
-                    grown = limit_ratio(b, i, r) * st[i, DF]
-                    step = _follow_interval(b, w, i, r, r - 3, grown, step)
+        first, last = intervals_of(b, w, i)
+        for r in range(first, last):
+            if first == 0 or acts(b, i, r, weight):
+                c = r - first
+                up, down, d_up, d_down = _room_of(b, w, i, r, first)
+                st[i, DP + c] = (st[i, GOAL_P + c] - st[i, P + c] * d_up) / up
+                st[i, DQ + c] = (st[i, GOAL_Q + c] - st[i, Q + c] * d_down) / down
+        step = _shorten(b, i, w, weight, step)
     return step
 
 
 @lean_leaf
-def line_step(step, x, d):
+def _room_of(b: Blocks, w: InteriorWorkspace, i, r, first):
+    """How far an interval's impulse is from its upper and its lower limit, R + f and R - f, and how
+    both change along the direction at hand."""
+    reach, f, df = reach_of(b, w, i, r), w.f[i, r], w.state[i, DF + r]
+    grown = limit_ratio(b, i, r) * w.state[i, DF] if first == 3 else 0.0
+    return reach + f, reach - f, grown + df, grown - df
+
+
+@lean_leaf
+def _line_step(step, x, d):
     """The shorter one of `step` and the longest with x + step d not negative."""
     return min(step, -x / d) if d < 0.0 else step
 
 
 @lean_leaf
-def _follow_interval(b: Blocks, w: InteriorWorkspace, i, r, c, grown, step):
-    """Directions of an interval's slacks, and the step that it allows; grown: change of R."""
-    st = w.state
-    reach = reach_of(b, w, i, r)
-    up, down = reach + w.f[i, r], reach - w.f[i, r]
-    d_up, d_down = grown + st[i, DF + r], grown - st[i, DF + r]
-    st[i, DP + c] = (st[i, GOAL_P + c] - st[i, P + c] * d_up) / up
-    st[i, DQ + c] = (st[i, GOAL_Q + c] - st[i, Q + c] * d_down) / down
-    step = line_step(line_step(step, up, d_up), down, d_down)
-    return line_step(
-        line_step(step, st[i, P + c], st[i, DP + c]),
-        st[i, Q + c],
-        st[i, DQ + c],
-    )
+def _shorten(b: Blocks, i, w: InteriorWorkspace, weight, step):
+    """The shorter one of `step` and the longest along the direction of block i that stays
+    inside."""
+    st, unit = w.state, w.unit[i, 0]
+    if unit == Unit.CONE:
+        step = min(step, cone.longest_step(st, i, X, DX))
+        step = min(step, cone.longest_step(st, i, Y, DY))
+    elif unit == Unit.LINE:
+        step = _line_step(_line_step(step, st[i, X], st[i, DX]), st[i, Y], st[i, DY])
+    first, last = intervals_of(b, w, i)
+    for r in range(first, last):
+        if first == 0 or acts(b, i, r, weight):
+            c = r - first
+            up, down, d_up, d_down = _room_of(b, w, i, r, first)
+            step = _line_step(_line_step(step, up, d_up), down, d_down)
+            step = _line_step(step, st[i, P + c], st[i, DP + c])
+            step = _line_step(step, st[i, Q + c], st[i, DQ + c])
+    return step
+
+
+@lean
+def find_longest_step(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
+    """Longest step along the direction at hand that stays inside."""
+    step = LONGEST
+    for at in range(g.members[k], g.members[k + 1]):
+        step = _shorten(b, g.member[at], w, weight, step)
+    return step
 
 
 @lean

@@ -88,3 +88,13 @@ def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
                 elif data[Datum.SLIDE] > 0.0:
                     w.unit[i, 1] = Unit.HELD
     return tied, cones
+
+
+@lean_leaf
+def intervals_of(b: Blocks, w: InteriorWorkspace, i):
+    """First and last but one row of block i that is an interval."""
+    if w.unit[i, 0] == Unit.INTERVAL:
+        return 0, 1
+    if w.unit[i, 2] == Unit.INTERVAL:
+        return 3, b.head[i, Head.ROWS]
+    return 0, 0
