@@ -43,7 +43,7 @@ def test_what_a_path_finds_takes_the_place_of_what_the_island_had(path):
     outcome[k, Outcome.RESIDUAL] = np.inf
     for number in range(len(TURNS)):
         before = outcome[k, Outcome.RESIDUAL]
-        take_turn(address, k, number)
+        take_turn(address, k, number, np.inf)
         assert outcome[k, Outcome.RESIDUAL] <= before
     assert outcome[k, Outcome.RESIDUAL] <= SOLVED
     assert np.abs(work.newton.f).max() > 0.0

@@ -93,7 +93,7 @@ def test_a_heap_that_lacks_the_last_digits_is_sharpened_to_rounding(path):
 
 
 @pytest.mark.parametrize("path", HEAPS, ids=lambda path: path.stem)
-def test_a_heap_whose_answer_is_the_guess_costs_a_few_factorizations(path):
+def test_a_heap_whose_answer_is_the_guess_costs_half_the_factorizations_at_most(path):
     work, k = solved_heap(path)
     request, count = work.request, len(work.newton.f)
     before = request.outcome[k, Outcome.FACTORIZATIONS]
@@ -101,7 +101,7 @@ def test_a_heap_whose_answer_is_the_guess_costs_a_few_factorizations(path):
     request.guess[:count], request.start[:] = work.newton.f, work.newton.v
     solve_blocks(work.packed.ctypes.data, count)
     assert request.outcome[k, Outcome.RESIDUAL] <= SOLVED
-    assert request.outcome[k, Outcome.FACTORIZATIONS] <= min(6, 0.5 * before)
+    assert request.outcome[k, Outcome.FACTORIZATIONS] <= 0.5 * before
     assert request.outcome[k, Outcome.RUNG] == Rung.INTERIOR_POINT
     np.testing.assert_allclose(
         work.newton.v, request.start, atol=1e-7 * np.abs(request.start).max()

@@ -284,8 +284,9 @@ def _follow_attempts(
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
     small, turned = is_small(g, k), 0
     turns = enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB
-    taken, cold = 0, False
+    taken, cold, tried = 0, False, np.inf
     while near or not cold:
+        tried = best if near else tried
         best = follow_attempt(
             address, k, load, np.int64(NEAR_ATTEMPT if near else COLD_ATTEMPT), best
         )
@@ -295,16 +296,16 @@ def _follow_attempts(
             break
         cold = cold or not near
         if small and turns and turned == 0:
-            best = _turn(address, k, load, SMALL_TURNS[0], best, g, s, work, w)
+            best, tried = _turn(address, k, load, SMALL_TURNS[0], best, tried, g, s, work, w)
             taken, turned = taken + 1, 1
             if best <= enough:
                 break
-        near = not near and best < NEARBY
+        near = not near and best < min(tried, NEARBY)
     while turns and turned < len(TURNS):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         number = SMALL_TURNS[turned] if small else turned
-        best = _turn(address, k, load, number, best, g, s, work, w)
+        best, tried = _turn(address, k, load, number, best, tried, g, s, work, w)
         taken, turned = taken + 1, turned + 1
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
@@ -327,14 +328,16 @@ def _polish(address, k, load, best, g: Graph, s: BlockMatrix, work, w):
 
 
 @lean
-def _turn(address, k, load, number, best, g: Graph, s: BlockMatrix, work, w):
-    """Residual after path `number` of TURNS, and an attempt near what it has found, if that is
-    better than what there was; the best iterate is in work, and the interior point's best."""
-    found = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
-    if ENOUGH < found < min(best, NEARBY):
-        found = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), found)
-        found = _polish(address, k, load, found, g, s, work, w)
-    return found
+def _turn(address, k, load, number, best, tried, g: Graph, s: BlockMatrix, work, w):
+    """(residual, tried) after path `number` of TURNS, and an attempt near the best iterate, unless
+    its residual is `tried`: that of the last one that such an attempt was begun near, to no avail.
+    The best iterate is in work, and the interior point's best."""
+    best = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
+    if ENOUGH < best < min(tried, NEARBY):
+        tried = best
+        best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
+        best = _polish(address, k, load, best, g, s, work, w)
+    return best, tried
 
 
 @stage("void(intp, int64)")
@@ -405,10 +408,10 @@ def solve_blocks(address, count):
         request.outcome[k, Outcome.LOAD] = load
 
 
-@stage("void(intp, int64, int64)", eager=False)
-def take_turn(address, k, number):
+@stage("void(intp, int64, int64, float64)", eager=False)
+def take_turn(address, k, number, tried):
     """Path `number` of TURNS on an island that attempts and patches did not solve: the better one
-    of what the island had and what is found."""
+    of what the island had and what is found. tried: see `_turn`."""
     b, g, s, request = unpack_problem(address)
     _, work = unpack_newton(address)
     (w,) = unpack_interior(address)
@@ -416,7 +419,7 @@ def take_turn(address, k, number):
     load, best = outcome[k, Outcome.LOAD], outcome[k, Outcome.RESIDUAL]
     setting[Setting.FACTORIZATIONS] = 0
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    best = _turn(address, k, load, number, best, g, s, work, w)
+    best, _ = _turn(address, k, load, number, best, tried, g, s, work, w)
     enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
     outcome[k, Outcome.RESIDUAL] = best
     outcome[k, Outcome.ATTEMPTS] += 1

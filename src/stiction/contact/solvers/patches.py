@@ -75,9 +75,11 @@ def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
         return
     if mend_island(work, k, passes, FIRST_ROUNDS):
         return
+    tried = np.inf
     for number in range(len(TURNS)):
         best = float(residual[k])
-        take_turn(work.packed.ctypes.data, k, number)
+        take_turn(work.packed.ctypes.data, k, number, tried)
+        tried = best if residual[k] == best else np.inf
         if passes(float(residual[k])) or (residual[k] < best and mend_island(work, k, passes)):
             return
 

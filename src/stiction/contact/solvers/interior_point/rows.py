@@ -56,7 +56,7 @@ HOLD_EPS = 1e-5
 
 TINY = 1e-300
 
-LONGEST = 1e10
+ENDLESS_STEP = 1e10
 """Step that is taken to be as long as any."""
 
 
@@ -268,7 +268,7 @@ def follow(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, theta, D, chang
     """Directions of all impulses and slacks, and the longest step along them that stays inside;
     change: A dv."""
     st = w.state
-    step = LONGEST
+    step = ENDLESS_STEP
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows, unit = b.head[i, Head.ROWS], w.unit[i, 0]
@@ -339,7 +339,7 @@ def _shorten(b: Blocks, i, w: InteriorWorkspace, weight, step):
 @lean
 def find_longest_step(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight):
     """Longest step along the direction at hand that stays inside."""
-    step = LONGEST
+    step = ENDLESS_STEP
     for at in range(g.members[k], g.members[k + 1]):
         step = _shorten(b, g.member[at], w, weight, step)
     return step
