@@ -1,5 +1,6 @@
 """Models that start with bodies within each other: named, and parted without a bang."""
 
+import copy
 import warnings
 
 import mujoco
@@ -111,3 +112,40 @@ def test_jammed_bodies_are_not_solved_for_in_every_step():
         simulator.step(data)
         asked.append(bool(outcome[:, Outcome.ATTEMPTS].any()))
     assert asked == [k % 8 == 0 for k in range(24)]
+
+
+TURNTABLE = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+  <body euler="37 21 11">
+    <geom type="cylinder" size=".1 .05" pos="0 0 -.045"/>
+    <body name="table">
+      <joint name="table" axis="0 0 1"/>
+      <geom type="box" size=".06 .05 .05" pos="0 0 .05" mass="1"/>
+      <body pos=".2 0 .1"><joint name="arm" axis="0 1 0" pos="-.2 0 0"/><geom size=".02" mass=".1"/>
+      </body>
+    </body>
+  </body>
+</worldbody></mujoco>"""
+"""A table 5 mm within what it turns on, along its own axis: no joint moves it out."""
+
+
+@pytest.mark.filterwarnings("ignore::stiction.OverlapWarning")
+@pytest.mark.parametrize("torque", [0.1, -0.1])
+def test_overlap_along_a_hinges_own_axis_neither_stops_the_hinge_nor_flings_what_hangs_on_it(
+    torque,
+):
+    model, data = load(TURNTABLE)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_FILTERPARENT
+    free = copy.copy(data)
+    simulator = stiction.Simulator(model)
+    for _ in range(50):
+        data.qfrc_applied[0] = free.qfrc_applied[0] = torque
+        report = simulator.step(data)
+        assert report.certificate.passed
+        assert data.ncon > 0
+        before = model.opt.disableflags
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        mujoco.mj_step(model, free)
+        model.opt.disableflags = before
+    np.testing.assert_allclose(data.qpos, free.qpos, atol=1e-6)
+    np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-4)

@@ -34,6 +34,11 @@ Indices = NDArray[np.int64]
 ROWS = 6
 """Rows of a block at most."""
 
+IMMOBILE = 1e-24
+"""Inverse inertia of a normal, over that across it, which is the square of rounding: the bodies do
+not move along it. Taken for a row that does, a contact across a hinge's own axis would stop the
+hinge, or fling whatever hangs on it."""
+
 
 class Kind(IntEnum):
     """What a block is."""
@@ -194,10 +199,17 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
     weight[i, 0], weight[i, 1], weight[i, 2] = total0, total1, total2
 
 
+@lean_leaf
+def drop_immobile(weight, i, rows):
+    """Lets the normal of block i move nothing if that is what it does but for rounding."""
+    if rows >= 3 and weight[i, 0] <= IMMOBILE * max(weight[i, 1], weight[i, 2]):
+        weight[i, 0] = 0.0
+
+
 @lean
 def inverse_inertias(b: Blocks, count, factor, work, weight):
-    """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass, tree by tree; work
-    (3, nv) or more."""
+    """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass, tree by tree, and zero
+    for a normal that moves its bodies by no more than rounding; work (3, nv) or more."""
     head, column, first = b.head, b.column, b.first
     for i in range(count):
         c0, rows = head[i, Head.COLUMN], head[i, Head.ROWS]
@@ -217,6 +229,7 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
             for r in range(single, rows):
                 _add_inertia(b, i, r, begin, end, low, factor, work, weight)
             end = begin
+        drop_immobile(weight, i, rows)
 
 
 @lean

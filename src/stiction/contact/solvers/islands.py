@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.continuation import SMALL_TURNS, TURNS, follow_turn
 from stiction.contact.solvers.interior_point.iteration import (
@@ -151,6 +151,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
             for c in range(width):
                 y.x[b.column[c0 + c]] = b.value[a0 + c]
             weight[i, r] = sparse.inverse_form(s, low, high, y.x)
+        drop_immobile(weight, i, b.head[i, Head.ROWS])
 
 
 @stage("void(intp)", eager=False)

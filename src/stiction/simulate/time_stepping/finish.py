@@ -23,6 +23,7 @@ from stiction.contact.problem.blocks import (
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
 from stiction.kernels.compile import lean
+from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
@@ -189,10 +190,11 @@ def pose_overlap(
 
 
 @lean
-def _goes_too_far(b: Blocks, g: Graph, k, newton: NewtonWorkspace, dt, deepest):
+def _goes_too_far(b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspace, dt, deepest):
     """Whether the correction newton.v, with newton.u its speeds over bounds, moves a contact or
-    limit of island k farther than overlap is deep, or a joint out of all proportion: where normals
-    all but contradict each other, a turn about them would undo the overlap, if it were straight."""
+    limit of island k farther than overlap is deep, or any joint out of all proportion: where
+    normals all but contradict each other, a turn about them would undo the overlap, if it were
+    straight."""
     far = max(4.0 * deepest, MOST_TURN)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -201,16 +203,18 @@ def _goes_too_far(b: Blocks, g: Graph, k, newton: NewtonWorkspace, dt, deepest):
             moved = abs(newton.u[i, 0] + b.data[i, Datum.BOUND]) * dt
             if not moved <= 4.0 * (deepest + asked):
                 return True
-        c0 = b.head[i, Head.COLUMN]
-        for c in range(b.head[i, Head.WIDTH]):
-            if not abs(newton.v[b.column[c0 + c]]) * dt <= far:
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            if not abs(newton.v[j]) * dt <= far:
                 return True
     return False
 
 
 @lean
 def check_overlap(
-    m, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step, deepest, address
+    m, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace, request: Request, step: Step,
+    deepest, address,
 ):  # fmt: skip
     """Keeps the correction newton.v where it was solved for and does not go too far. Bodies that
     are jammed, of which not all can be pushed out, are parted as far as they can be
@@ -221,7 +225,7 @@ def check_overlap(
     for k in range(g.size[Size.ISLANDS]):
         streak = _steps_jammed(g, k, step)
         jammed = streak % JAM_LOOKS != 0 or request.outcome[k, Outcome.RESIDUAL] > JAMMED
-        if jammed or _goes_too_far(b, g, k, newton, dt, deepest):
+        if jammed or _goes_too_far(b, g, s, k, newton, dt, deepest):
             for at in range(g.members[k], g.members[k + 1]):
                 i = g.member[at]
                 b.data[i, Datum.BOUND] = step.kept[i, Datum.BOUND]

@@ -52,7 +52,7 @@ def part_island(address, k):
         for turn in range(last - first + 1):
             i = g.member[first + turn if sweep % 2 == 0 else last - turn]
             kind, c0, a0 = head[i, Head.KIND], head[i, Head.COLUMN], head[i, Head.VALUE]
-            if kind == Kind.BOX:
+            if kind == Kind.BOX or newton.weight[i, 0] == 0.0:
                 continue
             speed, gives = 0.0, 0.0
             for c in range(head[i, Head.WIDTH]):

@@ -219,7 +219,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
     solved: the first step's impulses and velocity are in the workspace already, put there
     after this function had stopped with UNSOLVED; that step is only to be finished.
     """
-    b, g, _, request = unpack_problem(address)
+    b, g, s, request = unpack_problem(address)
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     counts, figure, time = step.counts, step.figure, step.ticks
@@ -265,7 +265,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
             warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
             ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, config.budget)
             solve_all(address, counts[Count.BLOCKS])
-            check_overlap(m, b, g, newton, request, step, deepest, address)
+            check_overlap(m, b, g, s, newton, request, step, deepest, address)
         integrate(m, d, newton, step)
         note_output(m, d, step)
         if deepest > 0.0:
