@@ -35,7 +35,7 @@ ACROSS_EDGE = 1e-9
 ALONG = 0.1
 """Cosine of the angle between an edge and the width of a face from which it does not cross it."""
 
-SHORT_LINE = 1e-2
+SHORTNESS = 1e-2
 """Length of the line, over the face's width, that is a point."""
 
 # Kernels, typed by Numba and not here.
@@ -99,7 +99,7 @@ def follow_edge(
     end = min(max(start + way, -reach[edge]), reach[edge])
     crosses = end == start + way
     way = end - start
-    if abs(way * t[wide]) < SHORT_LINE * half[wide] or abs(at[along] + way * t[along]) > half[along]:
+    if abs(way * t[wide]) < SHORTNESS * half[wide] or abs(at[along] + way * t[along]) > half[along]:
         return False
     point = above + way * line
     normal = outward.copy()
