@@ -9,6 +9,7 @@ that fails the interior point.
                      alone, as above, if that does
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first (`patches.py`)
+    sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
 last step has its answer already. Every way is bounded in iterations, those
@@ -25,6 +26,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
 from stiction.contact.solvers.interior_point.continuation import SMALL_TURNS, TURNS, follow_turn
 from stiction.contact.solvers.interior_point.iteration import (
     COLD_ATTEMPT,
@@ -36,6 +38,7 @@ from stiction.contact.solvers.interior_point.iteration import (
     is_small,
 )
 from stiction.contact.solvers.proximal import EXACT, copy_island, enter_cones, load_of, refine
+from stiction.contact.solvers.sweeps import sweep
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (
     Guess,
@@ -264,6 +267,8 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
             else:
                 streak = np.int64(0)
             break
+        if ticks() > request.setting[Setting.DEADLINE]:
+            break
     return rung, best, max(streak, 0)
 
 
@@ -341,6 +346,19 @@ def _turn(address, k, load, number, best, tried, g: Graph, s: BlockMatrix, work,
     return best, tried
 
 
+@lean
+def _sweep(address, k, load, best, g: Graph, b: Blocks, s: BlockMatrix, work, request):
+    """Residual after sweeps from the iterate at hand of residual `best`, or from the guess if that
+    is far off."""
+    if best > NEARBY:
+        best = np.inf
+        if request.setting[Setting.WARM] != Guess.NONE:
+            copy_island(g, s, k, request.guess, request.start, work.f, work.v)
+        else:
+            _do_nothing(g, s, k, request.v_free, work.f, work.v)
+    return sweep(address, k, load, best)
+
+
 @stage("void(intp, int64)")
 def solve_blocks(address, count):
     """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
@@ -378,10 +396,17 @@ def solve_blocks(address, count):
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
-        if setting[Setting.WARM] != Guess.NONE:
+        if setting[Setting.COARSE] == 1 and not small:
+            guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
+            best = part_coarsely(address, k, load, guessed)
+            if best <= COARSE:
+                rung = np.int64(Rung.INTERIOR_POINT)
+        elif setting[Setting.WARM] != Guess.NONE:
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
             taken = np.int64(rung == Rung.INTERIOR_POINT)
-        if rung == Rung.NONE:
+        if rung == Rung.NONE and ticks() > setting[Setting.DEADLINE]:
+            rung, taken = np.int64(Rung.INTERIOR_POINT), 1
+        elif rung == Rung.NONE:
             rung = np.int64(Rung.INTERIOR_POINT)
             near = setting[Setting.WARM] != Guess.NONE
             heap = g.members[k + 1] - g.members[k] > HEAP
@@ -399,6 +424,8 @@ def solve_blocks(address, count):
                     best = found
                 else:
                     copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
+        if best > ENOUGH and ticks() > setting[Setting.DEADLINE]:
+            best = _sweep(address, k, load, best, g, b, s, work, request)
         enter_cones(b, g, k, law, facets, work.f)
         for at in range(g.members[k], g.members[k + 1]):
             request.built[g.member[at]] = rung + streak

@@ -55,6 +55,7 @@ from stiction.contact.solvers.workspace import (
     unpack_problem,
 )
 from stiction.kernels import sparse
+from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
@@ -459,6 +460,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             best = residual
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
         if residual <= content or stuck > patience:
+            break
+        if ticks() > request.setting[Setting.DEADLINE]:
             break
     copy_island(g, s, k, work.best_f, work.best_v, f, v)
     return best

@@ -32,12 +32,16 @@ class Setting(IntEnum):
     WARM = 2
     """A `Guess`, that is tried first."""
     DEADLINE = 3
-    """Tick after which no further attempt is begun."""
+    """Tick after which no further attempt is begun, and no further iteration of one."""
     MENDED = 4
     """1 if `patches.py` stands behind: then no attempt from nothing is made on a heap where
     what is at hand can be mended, and no path that turns."""
     FACTORIZATIONS = 5
     """Count, written by the solvers."""
+    COARSE = 6
+    """1 if most of an answer is enough on islands that are not small (`coarse.py`)."""
+    LATEST = 7
+    """Tick at which sweeps end that make up for attempts past the deadline."""
 
 
 class Guess(IntEnum):
@@ -162,13 +166,17 @@ class Room(NamedTuple):
     fill_entries: int = 2304
 
     def needed(self, counted: tuple[int, int], graph: Graph) -> Room:
-        """Room for what was counted, twice over where there is too little."""
+        """Room for what was counted, twice over where there is too little. Pieces and couplings,
+        which are not counted yet where there are too many blocks, grow with these."""
         size = graph.size
         need = (
             *counted,
             *(int(size[k]) for k in (Size.PIECES, Size.COUPLINGS, Size.BLOCKS, Size.ENTRIES)),
         )
-        return Room(*(have if n <= have else 2 * n for have, n in zip(self, need, strict=True)))
+        room = Room(*(have if n <= have else 2 * n for have, n in zip(self, need, strict=True)))
+        return room._replace(
+            pieces=max(room.pieces, 2 * room.blocks), couplings=max(room.couplings, room.blocks)
+        )
 
 
 class SolverWorkspace:

@@ -38,7 +38,7 @@ from stiction.contact.solvers.workspace import Guess, unpack_newton, unpack_prob
 from stiction.kernels.compile import lean
 from stiction.kernels.skyline import solve_skyline
 from stiction.kernels.stage import stage
-from stiction.simulate.time_stepping.request import ask, grade
+from stiction.simulate.time_stepping.request import ask, grade, solve_until
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -133,7 +133,8 @@ def take_impacts(m, fast, law, facets, budget, tolerance, address):
             for j in range(nv):
                 b.push[j] = 0.0
                 request.v_free[j] = b.velocity[j]
-            ask(request, law, facets, np.int64(Guess.NONE), budget)
+            latest = solve_until(step, budget)
+            ask(request, law, facets, np.int64(Guess.NONE), latest, budget)
             solve_all(address, count)
             set_scales(b, request.v_free, grading)
             fine = grade(address, tolerance) <= tolerance

@@ -36,7 +36,7 @@ from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLV
 from stiction.contact.solvers.islands import solve_blocks
 from stiction.contact.solvers.patches import Island, persist, sharpen_island
 from stiction.contact.solvers.proximal import EXACT
-from stiction.contact.solvers.workspace import Guess, Outcome, Setting
+from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL
@@ -166,6 +166,6 @@ def solve_without_friction(work: Workspace) -> float:
     """Solves the step at hand without friction; its certificate, by that law."""
     setting = work.solver.request.setting
     setting[Setting.LAW], setting[Setting.FACETS] = Law.FRICTIONLESS, 0
-    setting[Setting.WARM] = Guess.NONE
+    setting[Setting.WARM], setting[Setting.DEADLINE] = Guess.NONE, ENDLESS
     solve_blocks(work.address, int(work.step.counts[Count.BLOCKS]))
     return float(grade_step(work.address, RESIDUAL))

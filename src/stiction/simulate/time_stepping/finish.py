@@ -22,6 +22,7 @@ from stiction.contact.problem.blocks import (
 )
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
+from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
@@ -144,10 +145,10 @@ def pose_overlap(
     """Turns the blocks into the problem that takes overlap back at position level, if there is
     any; returns how deep it is, or zero.
 
-    The same blocks without friction, at rest, with the bounds that the gaps leave after v+, whose
-    speeds newton.u holds: their solution, added to v+ for the positions alone, moves bodies apart
-    without adding to their energy. Islands without overlap have nothing to solve, and neither have
-    those that are known to be jammed: `step.kept` has their bounds.
+    The same blocks without friction, their first rows alone, at rest, with the bounds that the
+    gaps leave after v+, whose speeds newton.u holds: their solution, added to v+ for the positions
+    alone, moves bodies apart without adding to their energy. Islands without overlap have nothing
+    to solve, and neither have those that are known to be jammed: `step.kept` has their bounds.
     """
     dt = number(m + _TIMESTEP)
     deepest = 0.0
@@ -167,6 +168,7 @@ def pose_overlap(
             i = g.member[at]
             speed, gap = newton.u[i, 0] + b.data[i, Datum.BOUND], step.place[i, Place.GAP]
             kind, bound = b.head[i, Head.KIND], 0.0
+            b.head[i, Head.ROWS] = 1
             if kind == Kind.BOX:
                 b.data[i, Datum.LIMIT] = 0.0
             elif deep > config.slack and kind == Kind.HOLD:
@@ -224,7 +226,10 @@ def check_overlap(
     row_velocities(b, count, newton.v, newton.u)
     for k in range(g.size[Size.ISLANDS]):
         streak = _steps_jammed(g, k, step)
-        jammed = streak % JAM_LOOKS != 0 or request.outcome[k, Outcome.RESIDUAL] > JAMMED
+        # Past the deadline the path was left, or not begun: its residual does not tell.
+        jammed = request.outcome[k, Outcome.RESIDUAL] > JAMMED
+        jammed = jammed and ticks() <= step.counts[Count.DEADLINE]
+        jammed = jammed or streak % JAM_LOOKS != 0
         if jammed or _goes_too_far(b, g, s, k, newton, dt, deepest):
             for at in range(g.members[k], g.members[k + 1]):
                 i = g.member[at]

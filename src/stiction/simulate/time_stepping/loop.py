@@ -34,10 +34,12 @@ from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.islands import free_all, solve_all
 from stiction.contact.solvers.workspace import (
+    ENDLESS,
     Guess,
     Outcome,
     Request,
     Rung,
+    Setting,
     unpack_newton,
     unpack_problem,
 )
@@ -67,7 +69,7 @@ from stiction.simulate.time_stepping.pose import (
     prepare,
     recall_impulses,
 )
-from stiction.simulate.time_stepping.request import ask, grade
+from stiction.simulate.time_stepping.request import ask, grade, solve_until
 from stiction.simulate.time_stepping.standstill import keep_velocity, stop_rounding
 from stiction.simulate.time_stepping.workspace import (
     Count,
@@ -137,8 +139,7 @@ def _pose(m, d, config: Config, ground, address, found):
     count = step.counts[Count.BLOCKS]
     if config.bounce < np.inf:
         bounce(
-            m, config.bounce, config.law, config.facets, config.budget,
-            config.tolerance, address,
+            m, config.bounce, config.law, config.facets, config.budget, config.tolerance, address,
         )  # fmt: skip
     set_scales(b, request.v_free, grading)
     if has_soft_rows(b, count):
@@ -168,7 +169,8 @@ def _solve(m, d, config: Config, ground, address, last, found):
         warm = np.int64(Guess.LAST_STEP if config.warm and counts[Count.OLD] > 0 else Guess.NONE)
         if counts[Count.ANSWERED] > 0:
             warm = np.int64(Guess.NEAR)
-        ask(request, config.law, config.facets, warm, config.budget)
+        latest = solve_until(step, config.budget)
+        ask(request, config.law, config.facets, warm, latest, config.budget)
         count = counts[Count.BLOCKS]
         if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
             _note_no_work(counts)
@@ -176,7 +178,8 @@ def _solve(m, d, config: Config, ground, address, last, found):
         solve_all(address, count)
         _sum_up(g, request, step)
         stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
-        time[Stage.SOLVE] += ticks() - begun
+        counts[Count.SOLVED_AT] = ticks()
+        time[Stage.SOLVE] += counts[Count.SOLVED_AT] - begun
         missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
         if missed <= figure[Figure.LIMITS]:
             break
@@ -233,6 +236,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         else:
             begun = ticks()
             counts[Count.ROUNDS], figure[Figure.LIMITS] = 0, 0.0
+            counts[Count.DEADLINE] = begun + config.budget if config.budget > 0 else ENDLESS
             if not inputs_are_finite(m, d):
                 return Stop.NOT_FINITE
             last = compare_with_last(m, d, step)
@@ -263,7 +267,11 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
             warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
-            ask(request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, config.budget)
+            ask(
+                request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, counts[Count.DEADLINE],
+                config.budget,
+            )  # fmt: skip
+            request.setting[Setting.COARSE] = 1
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, s, newton, request, step, deepest, address)
         integrate(m, d, newton, step)
@@ -271,7 +279,9 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         if deepest > 0.0:
             counts[Count.RESTS] = 0
         counts[Count.SEEN] = Seen.ALL
-        time[Stage.ADVANCE] += ticks() - begun
+        now = ticks()
+        time[Stage.ADVANCE] += now - begun
+        counts[Count.REST] = now - counts[Count.SOLVED_AT]
         count_step(step)
     return Stop.DONE
 

@@ -14,10 +14,12 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel
 from stiction.kernels.stage import stage
-from stiction.simulate.time_stepping.workspace import Count, unpack_step
+from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
+
+SWEPT_SHARE = 0.15
+"""Of a budget, that sweeps have where the attempts before them ran out of time."""
 
 
 @stage("float64(intp, float64)")
@@ -39,10 +41,24 @@ grade = grade_step.external
 
 
 @kernel
-def ask(request: Request, law, facets, warm, budget):
-    """Settings of a solve. Under a budget nothing is mended, and no ladder climbed."""
+def solve_until(step: Step, budget):
+    """Tick at which the solve of a step is to end: what came after it in the last step is kept
+    free, at most half of the budget."""
+    latest = step.counts[Count.DEADLINE]
+    if latest < ENDLESS:
+        latest -= min(step.counts[Count.REST], budget // 2)
+    return latest
+
+
+@kernel
+def ask(request: Request, law, facets, warm, latest, budget):
+    """Settings of a solve that is to end at the tick `latest`, or ENDLESS. Under a budget nothing
+    is mended, and no ladder climbed."""
     setting = request.setting
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
     setting[Setting.WARM] = warm
-    setting[Setting.MENDED] = np.int64(budget <= 0 and law != Law.FRICTIONLESS)
-    setting[Setting.DEADLINE] = ticks() + budget if budget > 0 else ENDLESS
+    setting[Setting.COARSE] = 0
+    setting[Setting.MENDED] = np.int64(latest == ENDLESS and law != Law.FRICTIONLESS)
+    setting[Setting.LATEST] = setting[Setting.DEADLINE] = latest
+    if latest < ENDLESS:
+        setting[Setting.DEADLINE] -= np.int64(SWEPT_SHARE * budget)

@@ -64,6 +64,12 @@ class Count(IntEnum):
     """Solves of this step whose answer was looked at for such contacts."""
     ANSWERED = 18
     """Blocks of `Step.answer`; 0 where the step is solved for the first time."""
+    DEADLINE = 19
+    """Tick by which the step is to be done."""
+    SOLVED_AT = 20
+    """Tick at which its solve ended."""
+    REST = 21
+    """Ticks that the last step took after its solve."""
 
 
 class Seen(IntEnum):
@@ -207,16 +213,41 @@ class Step(NamedTuple):
 _DONE = int(Count.DONE)
 
 
+class Layout(NamedTuple):
+    """What a model's mass looks like, which takes a while to find out."""
+
+    first: Indices  # (nv,) this and the next two: `skyline_of`
+    row: Indices  # (nv,)
+    entries: int
+    free: Indices  # (n, 2) of `gyroscopic.standalone`
+
+
+PER_TREE = 4
+"""Contacts of a tree of bodies, and neighbours after elimination, that there is room for at first:
+as many as a heap of boxes has or half of that. Room that is not used is no memory."""
+
+
+def first_room(model: mujoco.MjModel) -> Room:
+    """Room that a model of many trees will need, so that it seldom grows."""
+    least, blocks = Room(), PER_TREE * model.ntree
+    scale = max(1, -(-blocks // least.blocks))
+    size = model.nv // max(model.ntree, 1)
+    fill = max(least.fill, blocks)
+    return Room(*(scale * n for n in least[:4]), fill, max(least.fill_entries, fill * size * size))
+
+
 class Workspace:
     """Arrays for a model, and for so many blocks and entries."""
 
-    def __init__(self, model: mujoco.MjModel, room: Room | None = None) -> None:
-        self.room = Room() if room is None else room
-        cap, nv = self.room.blocks, model.nv
-        first, row, skyline = skyline_of(model)
+    def __init__(
+        self, model: mujoco.MjModel, room: Room | None = None, layout: Layout | None = None
+    ) -> None:
+        self.room = first_room(model) if room is None else room
+        self.layout = Layout(*skyline_of(model), standalone(model)) if layout is None else layout
+        cap, nv, skyline = self.room.blocks, model.nv, self.layout.entries
         self.solver = SolverWorkspace(tree_starts(model), skyline, self.room)
         self.blocks, self.newton = self.solver.blocks, self.solver.newton
-        self.blocks.first[:], self.blocks.row[:] = first, row
+        self.blocks.first[:], self.blocks.row[:] = self.layout.first, self.layout.row
         self.grading = grading.allocate(nv, cap)
         self.step = Step(
             np.zeros(len(Count), np.int64),
@@ -236,7 +267,7 @@ class Workspace:
             np.zeros(nv),
             np.zeros(model.nq),
             np.zeros(state_size(model)),
-            standalone(model),
+            self.layout.free,
             *scratch(),
             np.zeros((model.nbody, 6)),
             np.zeros(model.ntree, np.int64),
@@ -257,7 +288,7 @@ class Workspace:
         """A larger one, for what the step at hand needs, with the guess and the statistics."""
         counts = self.step.counts
         counted = (int(counts[Count.NEED_BLOCKS]), int(counts[Count.NEED_ENTRIES]))
-        larger = Workspace(model, self.room.needed(counted, self.solver.graph))
+        larger = Workspace(model, self.room.needed(counted, self.solver.graph), self.layout)
         larger.carry_over(self)
         return larger
 
