@@ -1,13 +1,17 @@
 """What a step costs in clutter: bodies dropped into a bin, beside MuJoCo as it comes and tuned.
 
     python benchmarks/clutter.py [--seconds 1.0] [--limit 60] [--pile box:27 sphere:216:0.8:1:0.005]
+    python benchmarks/clutter.py --times 3          a budget of three times what `mj_step` takes
+    python benchmarks/clutter.py --pile box:1000 --after 0.4 --seconds 0.04       a heap that lies
 
 A pile is shape:count[:friction[:ratio of masses[:time step]]]. Without `--pile` those up to 343
-bodies are taken; `--pile box:1000 --limit 900` takes half an hour.
+bodies are taken; `--pile box:1000 --limit 900` takes half an hour. `--after` lets `mj_step` move a
+pile first, and begins there.
 
 For every pile: steps taken within the limit, contacts at the end, milliseconds of processor time
 (mean, median, p99, worst) of ours, of `mj_step` and of `mj_step` tuned against slip, the ratios of
-the sums over the same steps, the worst certificate, how many steps missed 1e-8, and what answered.
+the sums over the same steps, certificates, how many steps missed 1e-8, what answered; and how deep
+bodies are within each other at the end, and how fast the fastest is.
 """
 
 from __future__ import annotations
@@ -97,13 +101,41 @@ def timed(step, steps, limit):
     return np.array(times)
 
 
-def compare(name, seconds, limit, budget=None):
-    """Prints the lines of one pile, "shape:count[:friction[:ratio[:dt]]]"."""
+def start(name, after):
+    """Model and state of a pile, "shape:count[:friction[:ratio[:dt]]]", moved so many seconds."""
     shape, count, *rest = name.split(":")
     settings = dict(zip(("friction", "ratio", "dt"), map(float, rest), strict=False))
     model = pile(int(count), shape, **settings)
-    steps = round(seconds / model.opt.timestep)
-    data, sim = mujoco.MjData(model), stiction.Simulator(model, budget=budget, on_failure="best")
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, nstep=round(after / model.opt.timestep))
+    return model, data
+
+
+def time_mujoco(name, tuned, after, steps, limit):
+    """Milliseconds of `mj_step`, as it comes or `tuned`."""
+    model, data = start(name, after)
+    if tuned:
+        tune(model)
+    return timed(lambda: mujoco.mj_step(model, data), steps, limit)
+
+
+def deepest(model, data):
+    """Overlap in that state [mm]."""
+    seen = mujoco.MjData(model)
+    seen.qpos[:] = data.qpos
+    mujoco.mj_forward(model, seen)
+    return 1e3 * max([0.0, *(-seen.contact.dist)])
+
+
+def compare(name, seconds, limit, after, budget, times):
+    """Prints the lines of one pile. budget: of our steps [s]; times: the same over the mean of
+    `mj_step`."""
+    model, data = start(name, after)
+    steps, columns = round(seconds / model.opt.timestep), {}
+    if times is not None:
+        columns["mj_step"] = time_mujoco(name, False, after, steps, limit)
+        budget = 1e-3 * times * columns["mj_step"].mean()
+    sim = stiction.Simulator(model, budget=budget, on_failure="best")
     sim.step(mujoco.MjData(model))
     sim.forget()
     worst, rungs = [], Counter()
@@ -113,28 +145,23 @@ def compare(name, seconds, limit, budget=None):
         worst.append(report.certificate.worst)
         rungs[report.rung] += 1
 
-    columns = {"ours": timed(ours, steps, limit)}
+    columns = {"ours": timed(ours, steps, limit), **columns}
+    taken = len(columns["ours"])
     for other in ("mj_step", "tuned"):
-        rival = pile(int(count), shape, **settings)
-        if other == "tuned":
-            tune(rival)
-        state = mujoco.MjData(rival)
-
-        def step(rival=rival, state=state):
-            mujoco.mj_step(rival, state)
-
-        columns[other] = timed(step, len(columns["ours"]), limit)
+        if other not in columns:
+            columns[other] = time_mujoco(name, other == "tuned", after, taken, limit)
     k = min(map(len, columns.values()))
     missed = sum(w > 1e-8 for w in worst)
     print(
-        f"{name}: {len(columns['ours'])} of {steps} steps, {data.ncon} contacts, worst "
-        f"{max(worst):.1e}, {missed} above 1e-8, {dict(rungs)}"
+        f"{name}: {taken} of {steps} steps, {data.ncon} contacts, certificate median "
+        f"{np.median(worst):.1e} worst {max(worst):.1e}, {missed} above 1e-8, {dict(rungs)}, "
+        f"overlap {deepest(model, data):.3f} mm, fastest {np.abs(data.qvel).max():.2f} m/s or rad/s"
     )
-    for other, times in columns.items():
-        ratio = columns["ours"][:k].sum() / times[:k].sum()
+    for other, spent in columns.items():
+        ratio = columns["ours"][:k].sum() / spent[:k].sum()
         print(
-            f"   {other:8s} mean {times.mean():9.3f} median {np.median(times):9.3f} "
-            f"p99 {np.percentile(times, 99):9.2f} worst {times.max():9.1f} ms   "
+            f"   {other:8s} mean {spent.mean():9.3f} median {np.median(spent):9.3f} "
+            f"p99 {np.percentile(spent, 99):9.2f} worst {spent.max():9.1f} ms   "
             f"ours / this {ratio:.2f}",
             flush=True,
         )
@@ -145,11 +172,13 @@ def main():
     parser.add_argument("--pile", nargs="+", default=PILES)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds of wall time for each")
-    parser.add_argument("--budget", type=float, help="seconds for the solve of a step")
+    parser.add_argument("--after", type=float, default=0.0, help="seconds by mj_step before")
+    parser.add_argument("--budget", type=float, help="seconds for a step of ours")
+    parser.add_argument("--times", type=float, help="the same, over the mean of mj_step")
     given = parser.parse_args()
     prepare_late()  # else the first step that needs such a stage has its compilation in its time
     for name in given.pile:
-        compare(name, given.seconds, given.limit, given.budget)
+        compare(name, given.seconds, given.limit, given.after, given.budget, given.times)
 
 
 if __name__ == "__main__":

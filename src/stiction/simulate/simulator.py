@@ -77,9 +77,10 @@ class Simulator:
                 `Baraff()` where redundant contacts leave several
     tolerance   certificate that a step must pass once every solver has been tried; the compiled
                 solver's answer is taken if it passes 1e-8
-    budget      time that the solve of a step may take before no further attempt is begun [s]; then
-                the best so far is taken if it passes `tolerance`, flagged in the report, else
-                `on_failure` decides. None: bounded by the attempts' own limits
+    budget      time that a step is to take, all of it, by the wall clock [s]. Where it does not
+                suffice for an answer what is at hand is brought nearer by sweeps over the contacts,
+                and taken if it passes `tolerance`, flagged in the report; else `on_failure`
+                decides. None: bounded by the attempts' own limits
     failures    directory into which the problem of a failed solve is saved
     restitution e in [0, 1], Newton's, of all contacts that close faster than free fall makes them
                 in two steps; or (ngeom,) one for each geom, of which a contact has the larger

@@ -9,9 +9,11 @@ import pytest
 import stiction
 from stiction.contact.certificate.laws import Law
 from stiction.contact.solvers.workspace import Outcome, Setting
+from stiction.simulate.settings import check_settings
 from stiction.simulate.time_stepping.climb import climb_islands
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import TimeEngine
+from stiction.simulate.time_stepping.workspace import Count
 
 WALLS = "".join(
     f'<geom type="plane" pos="{a * 0.2} {b * 0.2} 0" zaxis="{-a} {-b} 0" size="5 5 1"/>'
@@ -129,11 +131,70 @@ def test_a_step_within_its_budget_is_flagged_where_that_ran_out():
     model = pile(12)
     data = mujoco.MjData(model)
     sim = stiction.Simulator(model, budget=1e-9, on_failure="best", tolerance=1e-7)
+    sim._engine.config = sim._engine.config._replace(budget=np.int64(1))
     rungs = [sim.step(data).rung for _ in range(200)]
     assert set(rungs) <= {"proximal", "interior point", "budget", "best attempt"}
     assert np.isfinite(data.qpos).all()
     with pytest.raises(stiction.InvalidInput, match="budget"):
         stiction.Simulator(model, budget=-1.0)
+
+
+def test_a_pile_that_has_no_time_neither_sinks_nor_flies():
+    """Best attempts without any time: sweeps alone. What a path had come to, cut short, would throw
+    bodies out of the bin; no impulses at all would let them fall through its floor."""
+    model = pile(12)
+    data = mujoco.MjData(model)
+    sim = stiction.Simulator(model, budget=1e-9, on_failure="best")
+    sim._engine.config = sim._engine.config._replace(budget=np.int64(1))
+    fastest = 0.0
+    for _ in range(500):
+        sim.step(data)
+        fastest = max(fastest, np.abs(data.qvel.reshape(-1, 6)[:, :3]).max())
+    assert sim.statistics.rungs["best attempt"] > 100
+    assert fastest < np.sqrt(2.0 * 9.81 * 0.6)  # that of a fall from the top
+    assert np.abs(data.qvel.reshape(-1, 6)[:, :3]).max() < 0.3
+    mujoco.mj_forward(model, data)
+    assert data.contact.dist.min() > -2e-3
+
+
+def test_a_budget_that_suffices_changes_nothing():
+    model = pile(6)
+    free, bound = mujoco.MjData(model), mujoco.MjData(model)
+    stiction.Simulator(model).step(free, 200)
+    stiction.Simulator(model, budget=60.0).step(bound, 200)
+    assert np.array_equal(free.qpos, bound.qpos)
+
+
+def test_overlap_of_a_large_island_is_taken_back_within_a_step():
+    boxes = "".join(
+        f'<body pos="{0.1999 * i} {0.1999 * j} {0.0999 + 0.1998 * k}"><freejoint/>'
+        '<geom type="box" size=".1 .1 .1" mass="1"/></body>'
+        for i in range(3)
+        for j in range(3)
+        for k in range(3)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.002"/><default><geom friction="0.5 0 0"/></default>'
+        f'<worldbody><geom type="plane" size="5 5 1"/>{boxes}</worldbody></mujoco>'
+    )
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    assert sim.step(data).overlap > 9e-5
+    for _ in range(3):
+        report = sim.step(data)
+    assert report.overlap < 1e-6
+    assert np.abs(data.qvel).max() < 1e-2
+
+
+def test_a_pile_seldom_makes_its_workspace_grow():
+    model = pile(40)
+    engine = TimeEngine(model, check_settings(on_failure="best"))
+    data, grown = mujoco.MjData(model), 0
+    for _ in range(250):
+        before = engine.work
+        engine.step(data, 1)
+        grown += engine.work is not before
+    assert engine.work.step.counts[Count.BLOCKS] > 100
+    assert grown <= 1
 
 
 def test_corners_whose_gaps_differ_by_rounding_land_together():

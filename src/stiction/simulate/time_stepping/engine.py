@@ -66,6 +66,10 @@ SHALLOW = 0.05
 CHUNK = 0.05
 """Time that compiled steps take before they look for signals, such as Ctrl-C [s]."""
 
+CALL_TIME, LEAST_BUDGET = 3e-5, 3e-4
+"""Part of a budget that a call takes beside its compiled step; and the least budget, in which small
+piles are solved: a step that is not, spoils the start of the next one and costs more [s]."""
+
 GROWTH = 8
 """Most that the next chunk has more steps than the last: its own may take longer."""
 
@@ -208,7 +212,9 @@ class TimeEngine:
             TOUCHING * size if pushed_out else np.inf,
             SHALLOW * size,
             DEEP if pushed_out else np.inf,
-            np.int64(0 if budget is None else max(1, budget * ticks_per_second())),
+            np.int64(
+                0 if budget is None else ticks_per_second() * max(LEAST_BUDGET, budget - CALL_TIME)
+            ),
             bounce_speed(opt) if self._restitution.any() else np.inf,
         )
 

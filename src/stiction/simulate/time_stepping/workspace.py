@@ -222,18 +222,23 @@ class Layout(NamedTuple):
     free: Indices  # (n, 2) of `gyroscopic.standalone`
 
 
-PER_TREE = 4
+PER_TREE = 8
 """Contacts of a tree of bodies, and neighbours after elimination, that there is room for at first:
-as many as a heap of boxes has or half of that. Room that is not used is no memory."""
+a heap of boxes has five contacts each. Room that is not used takes no memory."""
 
 
 def first_room(model: mujoco.MjModel) -> Room:
     """Room that a model of many trees will need, so that it seldom grows."""
-    least, blocks = Room(), PER_TREE * model.ntree
-    scale = max(1, -(-blocks // least.blocks))
-    size = model.nv // max(model.ntree, 1)
-    fill = max(least.fill, blocks)
-    return Room(*(scale * n for n in least[:4]), fill, max(least.fill_entries, fill * size * size))
+    least, size = Room(), model.nv // max(model.ntree, 1)
+    blocks, fill = (max(n, PER_TREE * model.ntree) for n in (least.blocks, least.fill))
+    return Room(
+        blocks,
+        blocks * least.entries // least.blocks,
+        2 * blocks,
+        blocks,
+        fill,
+        max(least.fill_entries, fill * size * size),
+    )
 
 
 class Workspace:
