@@ -34,9 +34,10 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
+from stiction.kernels.block import divide_vector, factor_symmetric_block
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
-from stiction.kernels.sparse import BlockMatrix, divide_vector, factor_symmetric_block
+from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
 LEAST_SWEEPS, MOST_SWEEPS = 2, 40
