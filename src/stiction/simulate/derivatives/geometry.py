@@ -35,6 +35,7 @@ from stiction.simulate.derivatives.curvature import (
     allocate_meet,
     differentiate_meeting,
 )
+from stiction.simulate.derivatives.faces import Planes, allocate_planes, differentiate_face
 from stiction.terrain.pairs import allocate, meet_pair
 
 _CONTACT_SIZE = size_of("mjContact")
@@ -91,6 +92,14 @@ class Geometry(NamedTuple):
     local: Array
     three: Array
     finer: NDArray[np.uint8]  # a model that finds collisions more precisely
+    face: NDArray[np.int64]  # this and the next seven: see `Planes`
+    off: Array
+    normal: Array
+    inverse: Array
+    share: Array
+    end: Array
+    column: Array
+    six: Array
 
 
 def allocate_geometry(n: int) -> Geometry:
@@ -98,7 +107,7 @@ def allocate_geometry(n: int) -> Geometry:
     return Geometry(
         np.zeros((n, 3, 3)), np.zeros(n), np.zeros((n, 2, CHANGES, 6)), np.zeros((2, n, CHANGES)),
         np.zeros((2, n)), np.zeros(12), *allocate(), *allocate_meet(),
-        np.zeros(_MODEL_SIZE, np.uint8),
+        np.zeros(_MODEL_SIZE, np.uint8), *allocate_planes(),
     )  # fmt: skip
 
 
@@ -297,6 +306,21 @@ def _close(m, d, begin, end, key, place, size, g: Geometry):
 
 
 @kernel
+def _close_faces(m, d, begin, end, key, place, size, g: Geometry):
+    """Changes of the contacts of two boxes by closed forms; whether they have them all."""
+    planes = Planes(g.face, g.off, g.normal, g.inverse, g.share, g.end, g.column, g.six)
+    about = place[begin, Place.X : Place.X + 3]
+    for i in range(begin, end):
+        point = place[i, Place.X : Place.X + 3]
+        if not differentiate_face(
+            m, d, key[begin, 0], key[begin, 1], g.frame[i], place[i, Place.GAP], point, about,
+            size, planes, g.change[i],
+        ):  # fmt: skip
+            return False
+    return True
+
+
+@kernel
 def _difference(table, m, d, ground, begin, end, key, place, reach, size, first, second, g):
     """Changes of a pair's contacts by differences."""
     far = CLOSED_FORM_STEP if _is_exact(first, second) else ITERATED_STEP
@@ -333,6 +357,10 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
                 g.frame[i, c // 3, c % 3] = frame[c]
             g.follows[i] = 0.0 if second == CAPSULE else 1.0
         if _meets_plane(first, second) and _close(m, d, begin, end, key, place, size, g):
+            begin = end
+            continue
+        on_face = first == BOX and second == BOX
+        if on_face and _close_faces(m, d, begin, end, key, place, size, g):
             begin = end
             continue
         reach = SPARE * numbers(contacts + key[begin, Key.INDEX] * _CONTACT_SIZE + _REACH, 1)[0]
