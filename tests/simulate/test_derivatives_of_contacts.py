@@ -8,6 +8,7 @@ from slopes import assert_agree, swell
 
 import stiction
 from stiction.simulate.derivatives.curvature import CHANGES, allocate_meet, differentiate_meeting
+from stiction.simulate.derivatives.faces import allocate_planes, differentiate_face, take_boxes
 
 GEOMS = {
     "plane": 'type="plane" size="1 1 1"',
@@ -81,6 +82,84 @@ def test_cylinders_have_the_derivatives_of_their_steps(second, seed):
     """Where they touch in one point."""
     model, data = press("cylinder", second, seed, 2e-5)
     assert assert_agree(stiction.Simulator(model), data, eps=5e-6).is_compiled
+
+
+STACK = """
+<mujoco>
+  <worldbody>
+    <body quat="{quat}"><freejoint/><geom type="box" size="{lower}"/></body>
+    <body pos="{place}" quat="{turned}"><freejoint/><geom type="box" size="{upper}"/></body>
+  </worldbody>
+</mujoco>"""
+
+
+def stack(seed, yaw=None, alike=False, overlap=2e-5):
+    """(model, data) of two boxes face on face, at a random attitude and at a random yaw."""
+    rng = np.random.default_rng(seed)
+    lower, upper = rng.uniform(0.05, 0.15, (2, 3))
+    upper = lower if alike else upper
+    quat, turned, turn = rng.normal(size=4), np.zeros(4), np.zeros(9)
+    quat /= np.linalg.norm(quat)
+    yaw = rng.uniform(-0.5, 0.5) if yaw is None else yaw
+    mujoco.mju_mulQuat(turned, quat, np.array([np.cos(yaw), 0.0, 0.0, np.sin(yaw)]))
+    mujoco.mju_quat2Mat(turn, quat)
+    aside = rng.uniform(-0.05, 0.05, 2)
+    place = turn.reshape(3, 3) @ [*aside, lower[2] + upper[2] - overlap]
+    text = {"quat": quat, "lower": lower, "place": place, "turned": turned, "upper": upper}
+    xml = STACK.format(**{name: " ".join(map(repr, map(float, x))) for name, x in text.items()})
+    model = mujoco.MjModel.from_xml_string(xml)
+    data = mujoco.MjData(model)
+    data.qvel[6:9] = turn.reshape(3, 3) @ [0.2, 0.1, -0.5]
+    data.qvel[9:] = 0.1 * rng.normal(size=3)
+    return model, data
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("alike", [False, True])
+def test_boxes_face_on_face_have_the_derivatives_of_their_steps(seed, alike):
+    """Corners on faces, edges across edges; those alike share planes of their sides. Off by as much
+    as they overlap, where either face has the normal."""
+    model, data = stack(seed, 0.0 if alike else None, alike, overlap=2e-6)
+    assert assert_agree(stiction.Simulator(model), data, eps=1e-7).is_compiled
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("yaw", [None, 0.0])
+def test_contacts_on_faces_change_as_collisions_of_the_boxes_do(seed, yaw):
+    model, data = stack(seed, yaw)
+    mujoco.mj_forward(model, data)
+    first, second = (int(geom) for geom in data.contact.geom[0])
+    frame, planes = data.contact.frame[0].reshape(3, 3).copy(), allocate_planes()
+    carrying = take_boxes(model._address, data._address, first, second, frame, planes)
+    assert carrying >= 0
+    points, normal = data.contact.pos.copy(), frame[0].copy()
+    out = np.zeros((len(points), 2, CHANGES, 6))
+    for i, point in enumerate(points):
+        gap = data.contact.dist[i]
+        assert differentiate_face(
+            carrying, normal, gap, point.copy(), points[0], 0.1, planes, out[i]
+        )
+    eps, kept = 2e-7, (data.geom_xpos.copy(), data.geom_xmat.copy())
+    for which, geom in enumerate((first, second)):
+        for axis in range(6):
+            ends = []
+            for amount in (eps, -eps):
+                if axis < 3:  # about its own centre, where two in balance stay so
+                    turn = turned(axis, amount)
+                    data.geom_xmat[geom] = (turn @ kept[1][geom].reshape(3, 3)).ravel()
+                else:
+                    data.geom_xpos[geom, axis - 3] += amount
+                mujoco.mj_collision(model, data)
+                near = [np.abs(data.contact.pos - point).max(axis=1).argmin() for point in points]
+                rows = (data.contact.dist[:, None], data.contact.pos, data.contact.frame[:, :3])
+                ends.append(np.concatenate(rows, axis=1)[near])
+                data.geom_xpos[:], data.geom_xmat[:] = kept
+            want = (ends[0] - ends[1]) / (2.0 * eps)
+            have = out[:, which, :7, axis].copy()
+            if axis < 3:
+                shift = np.cross(np.eye(3)[axis], points[0] - kept[0][geom])
+                have += out[:, which, :7, 3:] @ shift
+            assert_allclose(have, want, atol=1e-6)
 
 
 HAND = """

@@ -30,7 +30,7 @@ from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import kernel, lean
 from stiction.kernels.packing import packed
-from stiction.simulate.derivatives.curvature import CHANGES, GAP, NORMAL, ON_SURFACE, POINT, TANGENT
+from stiction.simulate.derivatives.curvature import GAP, NORMAL, ON_SURFACE, POINT, TANGENT
 
 _SIZE = offset("mjModel", "geom_size")
 _XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
@@ -53,38 +53,42 @@ SKEW = 1e-2
 
 @packed
 class Planes(NamedTuple):
-    """What one contact is worked out in."""
+    """What a pair of boxes is worked out in, and one contact of it."""
 
+    place: Array  # (2, 3) of either box
+    turn: Array  # (2, 9)
+    size: Array  # (2, 3)
     face: NDArray[np.int64]  # (2,) axis of either box along the normal, or -1
     off: Array  # (2,) sine of the angle between them
     normal: Array  # (3, 3) of the planes that meet
     inverse: Array  # (3, 3)
     share: Array  # (3, 2) of either box in how each one moves
     end: Array  # (3,) where they meet
-    column: Array  # (2, CHANGES) with the first box carrying, and with the second
-    six: Array  # (2, 3) velocity of a box at the end, and turn of the normal
+    by: Array  # (3, 3) what it moves by, with a velocity there
+    carries: Array  # (2, 3) share of the ways to turn about an axis in which a box carries
 
 
 def allocate_planes() -> Planes:
-    """Room for one contact."""
+    """Room for one pair."""
     return Planes(
-        np.zeros(2, np.int64), np.zeros(2), np.zeros((3, 3)), np.zeros((3, 3)),
-        np.zeros((3, 2)), np.zeros(3), np.zeros((2, CHANGES)), np.zeros((2, 3)),
+        np.zeros((2, 3)), np.zeros((2, 9)), np.zeros((2, 3)), np.zeros(2, np.int64), np.zeros(2),
+        np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 3)),
+        np.zeros((2, 3)),
     )  # fmt: skip
 
 
 @lean
-def _find_faces(n, turns, p: Planes):
+def _find_faces(n, p: Planes):
     """p.face, p.off := the axis of either box that is nearest to the normal, and how far it is."""
     for which in range(2):
-        turn, best = turns[which], 0.0
+        turn, best = p.turn, 0.0
         for c in range(3):
-            along = n[0] * turn[c] + n[1] * turn[3 + c] + n[2] * turn[6 + c]
+            along = n[0] * turn[which, c] + n[1] * turn[which, 3 + c] + n[2] * turn[which, 6 + c]
             if abs(along) > abs(best):
                 best, p.face[which] = along, c
         p.off[which], sign, axis = 0.0, 1.0 if best > 0.0 else -1.0, p.face[which]
         for c in range(3):
-            p.off[which] = max(p.off[which], abs(n[c] - sign * turn[3 * c + axis]))
+            p.off[which] = max(p.off[which], abs(n[c] - sign * turn[which, 3 * c + axis]))
 
 
 @lean
@@ -104,13 +108,13 @@ def _invert(p: Planes):
 
 
 @lean
-def _shares_plane(count, turn, axis, p: Planes):
+def _shares_plane(count, which, axis, p: Planes):
     """Whether a side across an axis is one of the planes that were found, of the other box; half of
     it is then of either."""
     for k in range(count):
         along = 0.0
         for c in range(3):
-            along += p.normal[k, c] * turn[3 * c + axis]
+            along += p.normal[k, c] * p.turn[which, 3 * c + axis]
         if 1.0 - along * along <= ONE_PLANE:
             p.share[k, 0] = p.share[k, 1] = 0.5
             return True
@@ -118,82 +122,86 @@ def _shares_plane(count, turn, axis, p: Planes):
 
 
 @lean
-def _find_planes(carrying, n, gap, point, near, places, turns, sizes, p: Planes):
+def _find_planes(carrying, n, gap, point, near, p: Planes):
     """The three planes that meet where a box lies on the carrying one; whether they are three."""
     count = 0
     for c in range(3):
         p.end[c] = point[c] + 0.5 * gap * n[c] * (1.0 - 2.0 * carrying)
     for which in range(2):
-        place, turn, size = places[which], turns[which], sizes[which]
         for c in range(3):
             if which == carrying and c == p.face[which]:
                 continue
             at = 0.0
             for k in range(3):
-                at += turn[3 * k + c] * (p.end[k] - place[k])
-            if abs(abs(at) - size[c]) > near:
+                at += p.turn[which, 3 * k + c] * (p.end[k] - p.place[which, k])
+            if abs(abs(at) - p.size[which, c]) > near:
                 continue
-            if _shares_plane(count, turn, c, p):
+            if _shares_plane(count, which, c, p):
                 continue
             if count == 3:
                 return False
             for k in range(3):
-                p.normal[count, k] = turn[3 * k + c]
+                p.normal[count, k] = p.turn[which, 3 * k + c]
             p.share[count, which], p.share[count, 1 - which] = 1.0, 0.0
             count += 1
     return count == 3 and _invert(p)
 
 
 @lean
-def _change(carrying, which, axis, n, gap, about, p: Planes):
-    """p.column[carrying] := the changes as one box turns about `about` or moves."""
-    v, turned, end, out = p.six[0], p.six[1], p.end, p.column[carrying]
+def _change(carrying, which, n, gap, about, p: Planes, out):
+    """out (CHANGES, 6) := the changes as one box turns about `about` or moves. Where either box may
+    carry, planes move the same with both; the end lies on the one that does not carry, and the
+    normal turns with the other."""
+    by, end, sign = p.by, p.end, 1.0 - 2.0 * carrying
     for c in range(3):
-        v[c] = turned[c] = 0.0
-    if axis > 2:
-        v[axis - 3] = 1.0
-    else:
-        a, b = (axis + 1) % 3, (axis + 2) % 3
-        v[a], v[b] = about[b] - end[b], end[a] - about[a]
-        if which == carrying:
-            turned[a], turned[b] = -n[b], n[a]
-    x, y, z = 0.0, 0.0, 0.0
+        for k in range(3):
+            by[c, k] = 0.0
+            for a in range(3):
+                by[c, k] += p.inverse[c, a] * p.share[a, which] * p.normal[a, k]
     for k in range(3):
-        if p.share[k, which] > 0.0:
-            m = p.normal[k, 0] * v[0] + p.normal[k, 1] * v[1] + p.normal[k, 2] * v[2]
-            m *= p.share[k, which]
-            x += p.inverse[0, k] * m
-            y += p.inverse[1, k] * m
-            z += p.inverse[2, k] * m
-    rise = n[0] * x + n[1] * y + n[2] * z
-    if which == carrying:
-        rise -= n[0] * v[0] + n[1] * v[1] + n[2] * v[2]
-    sign = 1.0 - 2.0 * carrying
-    out[GAP] = sign * rise
-    out[POINT], out[POINT + 1], out[POINT + 2] = x, y, z
-    for c in range(3):
-        out[POINT + c] -= 0.5 * (rise * n[c] + sign * gap * turned[c])
-        out[NORMAL + c] = turned[c]
-        out[TANGENT + c] = 0.0
+        rise = n[0] * by[0, k] + n[1] * by[1, k] + n[2] * by[2, k]
+        rise -= n[k] if which == carrying else 0.0
+        out[GAP, 3 + k] = sign * rise
+        for c in range(3):
+            out[POINT + c, 3 + k] = by[c, k] - 0.5 * rise * n[c]
+            out[NORMAL + c, k] = out[NORMAL + c, 3 + k] = 0.0
+            out[TANGENT + c, k] = out[TANGENT + c, 3 + k] = 0.0
+    for k in range(3):
+        a, b = (k + 1) % 3, (k + 2) % 3
+        share = p.carries[which, k]
+        first = share if which == 0 else 1.0 - share  # of the ways in which the first box carries
+        off = 0.5 * gap * (2.0 * first - 1.0 - sign)
+        x, y = end[a] + off * n[a] - about[a], end[b] + off * n[b] - about[b]
+        out[NORMAL + a, k], out[NORMAL + b, k] = -share * n[b], share * n[a]
+        for c in range(POINT + 3):
+            out[c, k] = x * out[c, 3 + b] - y * out[c, 3 + a]
+        for c in range(3):
+            out[POINT + c, k] -= (0.5 - which) * gap * out[NORMAL + c, k]
 
 
 @lean
-def _carrier(which, axis, sign, n, away, turns, sizes, p: Planes):
-    """The box along whose face two that lie face on face overlap less, as one of them turns by
-    `sign` about an axis; away (3,): from the first box to the second."""
-    a, b = (axis + 1) % 3, (axis + 2) % 3
-    rate = sign if which == 0 else -sign  # of the first normal less that of the second
-    x, y = -rate * n[b], rate * n[a]
-    less, size = -(x * away[a] + y * away[b]), 0.0
-    for box in range(2):
-        for c in range(3):
-            if c != p.face[box]:
-                tilt = abs(x * turns[box][3 * a + c] + y * turns[box][3 * b + c]) * sizes[box][c]
-                less += tilt if box == 1 else -tilt
-                size += tilt
-    if abs(less) <= AS_DEEP * size:
-        return 1 - which
-    return 0 if less < 0.0 else 1
+def _share_turns(n, p: Planes):
+    """p.carries := of two boxes face on face, as either turns about each axis, to and fro: the one
+    along whose normal they overlap less."""
+    place, turn, half = p.place, p.turn, p.size
+    for axis in range(3):
+        a, b = (axis + 1) % 3, (axis + 2) % 3
+        x, y = -n[b], n[a]  # what the normal turns by
+        shift = x * (place[1, a] - place[0, a]) + y * (place[1, b] - place[0, b])
+        more, size = 0.0, 0.0  # of the overlap along the first normal
+        for box in range(2):
+            for c in range(3):
+                if c != p.face[box]:
+                    rise = abs(x * turn[box, 3 * a + c] + y * turn[box, 3 * b + c]) * half[box, c]
+                    more += (2 * box - 1) * rise
+                    size += rise
+        for which in range(2):
+            share = 0.0
+            for sign in range(-1, 2, 2):  # of the first normal less the second
+                less = more - sign * shift
+                first = less < 0.0 if abs(less) > AS_DEEP * size else which == 1
+                share += 0.5 if first else 0.0
+            p.carries[which, axis] = share if which == 0 else 1.0 - share
 
 
 @lean
@@ -209,51 +217,40 @@ def _follows(frame):
 
 
 @kernel
-def differentiate_face(m, d, first, second, frame, gap, point, about, length, p: Planes, out):
-    """out (2, CHANGES, 6) := the changes of one contact of two boxes as either turns about `about`
-    (3,) or moves; whether it has closed forms. frame (3, 3): the normal and the tangents, which
-    follow from it; length: the size of what moves [m]."""
-    n, near = frame[0], ON_SURFACE * length
-    places = (
-        numbers(pointer(d + _XPOS) + 24 * first, 3),
-        numbers(pointer(d + _XPOS) + 24 * second, 3),
-    )
-    turns = (
-        numbers(pointer(d + _XMAT) + 72 * first, 9),
-        numbers(pointer(d + _XMAT) + 72 * second, 9),
-    )
-    sizes = (
-        numbers(pointer(m + _SIZE) + 24 * first, 3),
-        numbers(pointer(m + _SIZE) + 24 * second, 3),
-    )
-    _find_faces(n, turns, p)
+def take_boxes(m, d, first, second, frame, p: Planes):
+    """Reads two boxes with a contact between them; the one that carries, 0 or 1, or -1 where the
+    normal is not that of a face, or the tangents do not follow from it. frame (3, 3): both."""
+    for which in range(2):
+        geom = second if which == 1 else first
+        place, size = (
+            numbers(pointer(d + _XPOS) + 24 * geom, 3),
+            numbers(pointer(m + _SIZE) + 24 * geom, 3),
+        )
+        turn = numbers(pointer(d + _XMAT) + 72 * geom, 9)
+        for c in range(3):
+            p.place[which, c], p.size[which, c] = place[c], size[c]
+        for c in range(9):
+            p.turn[which, c] = turn[c]
+    n = frame[0]
+    _find_faces(n, p)
     carrying = 0 if p.off[0] <= p.off[1] else 1
     if p.off[carrying] > FACE_NORMAL or not _follows(frame):
-        return False
-    either = p.off[1 - carrying] <= FACE_ON_FACE
-    if not _find_planes(carrying, n, gap, point, near, places, turns, sizes, p):
-        return False
-    for which in range(2):
-        for axis in range(6):
-            _change(carrying, which, axis, n, gap, about, p)
-            for c in range(CHANGES):
-                out[which, c, axis] = p.column[carrying, c]
-    if not either:
-        return True
-    away = p.six[1]
-    if not _find_planes(1 - carrying, n, gap, point, near, places, turns, sizes, p):
-        return False
-    for which in range(2):
+        return -1
+    if p.off[1 - carrying] <= FACE_ON_FACE:
+        _share_turns(n, p)
+    else:
         for axis in range(3):
-            share = 0.0
-            for side in range(2):
-                for c in range(3):
-                    away[c] = places[1][c] - places[0][c]
-                by = _carrier(which, axis, 1.0 - 2.0 * side, n, away, turns, sizes, p)
-                share += 0.5 if by != carrying else 0.0
-            if share > 0.0:
-                _change(1 - carrying, which, axis, n, gap, about, p)
-                for c in range(CHANGES):
-                    change = p.column[1 - carrying, c] - out[which, c, axis]
-                    out[which, c, axis] += share * change
+            p.carries[carrying, axis], p.carries[1 - carrying, axis] = 1.0, 0.0
+    return carrying
+
+
+@lean
+def differentiate_face(carrying, n, gap, point, about, length, p: Planes, out):
+    """out (2, CHANGES, 6) := the changes of one contact of the two boxes that were taken as either
+    turns about `about` (3,) or moves; whether it has closed forms. n (3,): the normal that they
+    were taken with; length: the size of what moves [m]."""
+    if not _find_planes(carrying, n, gap, point, ON_SURFACE * length, p):
+        return False
+    for which in range(2):
+        _change(carrying, which, n, gap, about, p, out[which])
     return True

@@ -35,7 +35,12 @@ from stiction.simulate.derivatives.curvature import (
     allocate_meet,
     differentiate_meeting,
 )
-from stiction.simulate.derivatives.faces import Planes, allocate_planes, differentiate_face
+from stiction.simulate.derivatives.faces import (
+    Planes,
+    allocate_planes,
+    differentiate_face,
+    take_boxes,
+)
 from stiction.terrain.pairs import allocate, meet_pair
 
 _CONTACT_SIZE = size_of("mjContact")
@@ -92,22 +97,26 @@ class Geometry(NamedTuple):
     local: Array
     three: Array
     finer: NDArray[np.uint8]  # a model that finds collisions more precisely
-    face: NDArray[np.int64]  # this and the next seven: see `Planes`
+    box_place: Array  # this and the next ten: see `Planes`
+    box_turn: Array
+    box_size: Array
+    face: NDArray[np.int64]
     off: Array
     normal: Array
     inverse: Array
     share: Array
     end: Array
-    column: Array
-    six: Array
+    by: Array
+    carries: Array
 
 
 def allocate_geometry(n: int) -> Geometry:
     """Room for n blocks."""
+    planes = allocate_planes()
     return Geometry(
         np.zeros((n, 3, 3)), np.zeros(n), np.zeros((n, 2, CHANGES, 6)), np.zeros((2, n, CHANGES)),
         np.zeros((2, n)), np.zeros(12), *allocate(), *allocate_meet(),
-        np.zeros(_MODEL_SIZE, np.uint8), *allocate_planes(),
+        np.zeros(_MODEL_SIZE, np.uint8), *planes[:3], planes.face, *planes[4:],
     )  # fmt: skip
 
 
@@ -290,9 +299,17 @@ def _meets_once(first, second):
     return known and second in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)
 
 
+@lean_leaf
+def _are_even(radii):
+    """Whether both surfaces are curved as much in all directions: balls, corners and faces."""
+    even = radii[0, 1] == 0.0 and radii[1, 1] == 0.0
+    return even and radii[0, 0] == radii[0, 2] and radii[1, 0] == radii[1, 2]
+
+
 @kernel
-def _close(m, d, begin, end, key, place, size, g: Geometry):
-    """Changes of a pair's contacts by closed forms; whether they have them all."""
+def _close(m, d, begin, end, key, place, size, kinds, g: Geometry):
+    """Changes of a pair's contacts by closed forms; whether they have them all. kinds: the types of
+    its geoms."""
     meet = Meet(g.radii, g.ends_of, g.local, g.three)
     about = place[begin, Place.X : Place.X + 3]
     for i in range(begin, end):
@@ -302,20 +319,31 @@ def _close(m, d, begin, end, key, place, size, g: Geometry):
             size, g.follows[i] == 0.0, meet, g.change[i],
         ):  # fmt: skip
             return False
+        # Of several contacts, those of a capsule's ends on a face alone are known to stay there.
+        if _meets_once(kinds[0], kinds[1]) and end > begin + 1 and not _are_even(g.radii):
+            return False
     return True
 
 
 @kernel
 def _close_faces(m, d, begin, end, key, place, size, g: Geometry):
     """Changes of the contacts of two boxes by closed forms; whether they have them all."""
-    planes = Planes(g.face, g.off, g.normal, g.inverse, g.share, g.end, g.column, g.six)
-    about = place[begin, Place.X : Place.X + 3]
+    planes = Planes(
+        g.box_place, g.box_turn, g.box_size, g.face, g.off, g.normal, g.inverse, g.share, g.end,
+        g.by, g.carries,
+    )  # fmt: skip
+    carrying = take_boxes(m, d, key[begin, 0], key[begin, 1], g.frame[begin], planes)
+    if carrying < 0:
+        return False
+    about, n = place[begin, Place.X : Place.X + 3], g.frame[begin, 0]
     for i in range(begin, end):
+        for c in range(3):
+            if g.frame[i, 0, c] != n[c]:
+                return False
         point = place[i, Place.X : Place.X + 3]
         if not differentiate_face(
-            m, d, key[begin, 0], key[begin, 1], g.frame[i], place[i, Place.GAP], point, about,
-            size, planes, g.change[i],
-        ):  # fmt: skip
+            carrying, n, place[i, Place.GAP], point, about, size, planes, g.change[i]
+        ):
             return False
     return True
 
@@ -356,7 +384,8 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
             for c in range(9):
                 g.frame[i, c // 3, c % 3] = frame[c]
             g.follows[i] = 0.0 if second == CAPSULE else 1.0
-        if _meets_plane(first, second) and _close(m, d, begin, end, key, place, size, g):
+        pair = (first, second)
+        if _meets_plane(first, second) and _close(m, d, begin, end, key, place, size, pair, g):
             begin = end
             continue
         on_face = first == BOX and second == BOX
@@ -373,8 +402,9 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
         _look_again(table, model, d, ground, key[begin], reach, begin, end, place, 0, g)
         if not _are_found(begin, end, place, near, g):
             return False
-        once = end == begin + 1 and g.follows[begin] == 1.0 and _meets_once(first, second)
-        if not (once and _close(m, d, begin, end, key, place, size, g)):
+        once = end == begin + 1 or (first == CAPSULE and second == BOX)
+        once = once and g.follows[begin] == 1.0 and _meets_once(first, second)
+        if not (once and _close(m, d, begin, end, key, place, size, pair, g)):
             _difference(
                 table, model, d, ground, begin, end, key, place, reach, size, first, second, g
             )

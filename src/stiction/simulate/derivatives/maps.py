@@ -13,7 +13,9 @@ point p and its axes change, and
 
     dR_r = (away x dn_r + dp x n_r, dn_r)
 
-gives all the rest.
+gives all the rest: speeds and wrenches are sums of the lines of six that tell how p, the normal
+and, where it does not follow from that, the first tangent change. Contacts that bear nothing, and
+whose speeds nobody asks for, have gaps alone.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
-from stiction.simulate.derivatives.bodies import Motion, Tree, six_dot
-from stiction.simulate.derivatives.curvature import GAP, NORMAL, POINT, TANGENT
+from stiction.kernels.six import add_three, put_three
+from stiction.simulate.derivatives.bodies import Motion, Tree
+from stiction.simulate.derivatives.curvature import CHANGES, GAP, NORMAL, POINT, TANGENT
 from stiction.simulate.derivatives.geometry import Geometry
 from stiction.simulate.derivatives.meetings import Meeting, relative_velocity
 
@@ -59,28 +62,36 @@ def allocate_maps(n: int) -> Maps:
     )  # fmt: skip
 
 
-@lean_leaf
-def _turn_tangent(axes, follows, change):
-    """Rows 1 and 2 of change (3, 3), the axes' changes, from row 0, and from row 1 unless tangents
-    follow from the normal alone."""
+@lean
+def _turn_axes(axes, follows, out):
+    """out (2, 3, 3, 3) := what the axes change by, [:, r, c, k] for component c of axis r by
+    component k of the normal's change (0) and of the first tangent's (1), which has none of its own
+    where tangents follow from the normal."""
+    e = 1 if abs(axes[0, 1]) < 0.5 else 2
+    along = axes[0, e]
+    size = np.sqrt(1.0 - along * along)
+    for c in range(3):
+        for k in range(3):
+            out[0, 0, c, k] = out[1, 1, c, k] = 1.0 if c == k else 0.0
+            out[1, 0, c, k] = out[0, 1, c, k] = 0.0
     if follows:
-        e = 1 if abs(axes[0, 1]) < 0.5 else 2
-        along = axes[0, e]
-        size = np.sqrt(1.0 - along * along)
-        total = 0.0
-        for c in range(3):
-            x = -change[0, c] * along - axes[0, c] * change[0, e]
-            change[1, c] = x / size
-            total += axes[1, c] * x / size
-        for c in range(3):
-            change[1, c] -= axes[1, c] * total
-    n0, n1, n2, t0, t1, t2 = axes[0, 0], axes[0, 1], axes[0, 2], axes[1, 0], axes[1, 1], axes[1, 2]
-    x0, x1, x2, y0, y1, y2 = (
-        change[0, 0], change[0, 1], change[0, 2], change[1, 0], change[1, 1], change[1, 2]
-    )  # fmt: skip
-    change[2, 0] = x1 * t2 - x2 * t1 + n1 * y2 - n2 * y1
-    change[2, 1] = x2 * t0 - x0 * t2 + n2 * y0 - n0 * y2
-    change[2, 2] = x0 * t1 - x1 * t0 + n0 * y1 - n1 * y0
+        for k in range(3):
+            for c in range(3):
+                x = along if c == k else 0.0
+                out[0, 1, c, k] = -(x + (axes[0, c] if k == e else 0.0)) / size
+            total = 0.0
+            for c in range(3):
+                total += axes[1, c] * out[0, 1, c, k]
+            for c in range(3):
+                out[0, 1, c, k] -= axes[1, c] * total
+                out[1, 1, c, k] = 0.0
+    for which in range(2):  # the second tangent is normal x tangent
+        for k in range(3):
+            for c in range(3):
+                p, q = (c + 1) % 3, (c + 2) % 3
+                x = out[which, 0, p, k] * axes[1, q] - out[which, 0, q, k] * axes[1, p]
+                y = axes[0, p] * out[which, 1, q, k] - axes[0, q] * out[which, 1, p, k]
+                out[which, 2, c, k] = x + y
 
 
 @lean_leaf
@@ -99,23 +110,100 @@ def _lay_row(axes, r, scale, away, out):
 
 
 @lean
-def _change_rows(g: Geometry, i, which, axis, rows, second, roll, meeting: Meeting):
-    """meeting.rows := dR of block i as its first or second body moves along an axis; away is
-    meeting.three[0]."""
-    by, axes, change, out = g.change[i, which], g.frame[i], meeting.axes, meeting.rows
-    away, moved = meeting.three[0], meeting.three[1]
-    for c in range(3):
-        moved[c] = by[POINT + c, axis]
-        change[0, c], change[1, c] = by[NORMAL + c, axis], by[TANGENT + c, axis]
-    _turn_tangent(axes, g.follows[i] > 0.0, change)
-    for r in range(rows):
-        scale = second if r == 2 else roll if r == 5 else 1.0
-        _lay_row(change, r, scale, away, out)
-        if r < 3:
-            x, y, z = scale * axes[r, 0], scale * axes[r, 1], scale * axes[r, 2]
-            out[r, 0] += moved[1] * z - moved[2] * y
-            out[r, 1] += moved[2] * x - moved[0] * z
-            out[r, 2] += moved[0] * y - moved[1] * x
+def _sum_axes(b: Blocks, i, second, roll, f, meeting: Meeting):
+    """meeting.force, meeting.torque (2, 3, 3) := what the force of a contact and the torque of its
+    turns, sums of f_r n_r, change by with its normal and its first tangent."""
+    turn, force, torque = meeting.turn, meeting.force, meeting.torque
+    for which in range(2):
+        for c in range(3):
+            for k in range(3):
+                force[which, c, k] = torque[which, c, k] = 0.0
+    for r in range(b.head[i, Head.ROWS]):
+        x = f[i, r] * (second if r == 2 else roll if r == 5 else 1.0)
+        out = force if r < 3 else torque
+        if x != 0.0:
+            for which in range(2):
+                for c in range(3):
+                    for k in range(3):
+                        out[which, c, k] += x * turn[which, r % 3, c, k]
+
+
+@lean
+def _add_wrench(change, at, led, fx, fy, fz, force, torque, away, out, to):
+    """out[to:to+36] += the changes, six lines of six, of a force (fx, fy, fz) that acts `away` (3,)
+    from the pair's point, and of a torque. change: lines of how a contact changes, the first of
+    them at entry `at`; force, torque (2, 3, 3): by its normal and its tangent; led: whether that
+    has changes of its own."""
+    n, t, p = at + 6 * NORMAL, at + 6 * TANGENT, at + 6 * POINT
+    for which in range(2 if led else 1):
+        a = t if which == 1 else n
+        for c in range(3):
+            u, v = (c + 1) % 3, (c + 2) % 3
+            x, y, z = force[which, c, 0], force[which, c, 1], force[which, c, 2]
+            add_three(out, to + 18 + 6 * c, change, x, a, y, a + 6, z, a + 12)
+            x = torque[which, c, 0] + away[u] * force[which, v, 0] - away[v] * force[which, u, 0]
+            y = torque[which, c, 1] + away[u] * force[which, v, 1] - away[v] * force[which, u, 1]
+            z = torque[which, c, 2] + away[u] * force[which, v, 2] - away[v] * force[which, u, 2]
+            add_three(out, to + 6 * c, change, x, a, y, a + 6, z, a + 12)
+    add_three(out, to, change, 0.0, p, fz, p + 6, -fy, p + 12)  # dp x F
+    add_three(out, to + 6, change, -fz, p, 0.0, p + 6, fx, p + 12)
+    add_three(out, to + 12, change, fy, p, -fx, p + 6, 0.0, p + 12)
+
+
+@lean
+def _put_speed(change, at, led, r, scale, axes, meeting: Meeting, velocity, out, to):
+    """out[to:to+6] := the changes of a row's speed: of dn . (velocity at the contact) and of
+    n . (turn x dp), or of dn . turn for turns. velocity: line of meeting.six, about the pair's
+    point; the rest as for `_add_wrench`."""
+    six, away, turn = meeting.six, meeting.three[0], meeting.turn
+    wx, wy, wz = six[velocity, 0], six[velocity, 1], six[velocity, 2]
+    vx, vy, vz = wx, wy, wz
+    if r < 3:
+        vx = six[velocity, 3] + wy * away[2] - wz * away[1]
+        vy = six[velocity, 4] + wz * away[0] - wx * away[2]
+        vz = six[velocity, 5] + wx * away[1] - wy * away[0]
+    vx, vy, vz = scale * vx, scale * vy, scale * vz
+    nx, ny, nz = scale * axes[r % 3, 0], scale * axes[r % 3, 1], scale * axes[r % 3, 2]
+    p = at + 6 * POINT
+    x, y, z = ny * wz - nz * wy, nz * wx - nx * wz, nx * wy - ny * wx
+    if r > 2:
+        x = y = z = 0.0
+    put_three(out, to, change, x, p, y, p + 6, z, p + 12)
+    for which in range(2 if led else 1):
+        a, k = at + 6 * (TANGENT if which == 1 else NORMAL), r % 3
+        x = vx * turn[which, k, 0, 0] + vy * turn[which, k, 1, 0] + vz * turn[which, k, 2, 0]
+        y = vx * turn[which, k, 0, 1] + vy * turn[which, k, 1, 1] + vz * turn[which, k, 2, 1]
+        z = vx * turn[which, k, 0, 2] + vy * turn[which, k, 1, 2] + vz * turn[which, k, 2, 2]
+        add_three(out, to, change, x, a, y, a + 6, z, a + 12)
+
+
+@lean
+def _map_motion(
+    b: Blocks, i, begin, which, second, roll, push, used, g: Geometry, corrected, meeting: Meeting,
+    maps: Maps,
+):  # fmt: skip
+    """What one body's motions add to the maps of a contact that matters, and of its pair; push:
+    impulse of the correction."""
+    change, axes, led = g.change, g.frame[i], g.follows[i] == 0.0
+    at, away, none = 6 * CHANGES * (2 * i + which), meeting.three[0], meeting.none
+    to, bears = 36 * (2 * begin + which), meeting.three[1]
+    _add_wrench(
+        change, at, led, bears[0], bears[1], bears[2], meeting.force, meeting.torque, away,
+        maps.wrench, to,
+    )  # fmt: skip
+    for r in range(b.head[i, Head.ROWS]):
+        if used[i, r] == 1:
+            scale = second if r == 2 else roll if r == 5 else 1.0
+            line = 6 * (ROWS * (2 * i + which) + r)
+            _put_speed(change, at, led, r, scale, axes, meeting, 3, maps.speed, line)
+    if corrected:
+        for c in range(3):
+            for k in range(3):
+                none[0, c, k] = push if c == k else 0.0
+        x, y, z = push * axes[0, 0], push * axes[0, 1], push * axes[0, 2]
+        _add_wrench(change, at, False, x, y, z, none, none[1:], away, maps.wrench_w, to)
+        line = 6 * (2 * i + which)
+        _put_speed(change, at, False, 0, 1.0, axes, meeting, 4, maps.speed_w, line)
 
 
 @lean
@@ -126,33 +214,34 @@ def _map_contact(
     """Fills the maps of one contact, and adds its part to those of its pair. moves (2,): whether
     anything moves the first body, and the second."""
     rows, second, roll = b.head[i, Head.ROWS], place[i, Place.RATIO], place[i, Place.ROLL_RATIO]
-    away, six, change = meeting.three[0], meeting.six, meeting.rows
-    total, wrench, wrench_w = maps.total[begin], maps.wrench[begin], maps.wrench_w[begin]
+    away, force, total = meeting.three[0], meeting.three[1], maps.total[begin]
     for c in range(3):
         away[c] = place[i, Place.X + c] - place[begin, Place.X + c]
+        force[c] = 0.0
+    matters = pushed[i] != 0.0
     for r in range(rows):
-        _lay_row(
-            g.frame[i], r, second if r == 2 else roll if r == 5 else 1.0, away, maps.row[i]
-        )  # fmt: skip
+        scale = second if r == 2 else roll if r == 5 else 1.0
+        matters = matters or f[i, r] != 0.0 or used[i, r] == 1
+        _lay_row(g.frame[i], r, scale, away, maps.row[i])
         for c in range(6):
             total[0, c] += f[i, r] * maps.row[i, r, c]
+        if r < 3:
+            for c in range(3):
+                force[c] += f[i, r] * scale * g.frame[i, r, c]
     for c in range(6):
         total[1, c] += pushed[i] * maps.row[i, 0, c]
+    if matters:
+        _turn_axes(g.frame[i], g.follows[i] > 0.0, meeting.turn)
+        _sum_axes(b, i, second, roll, f, meeting)
     for which in range(2):
         if not moves[which]:
             continue
         for axis in range(6):
-            _change_rows(g, i, which, axis, rows, second, roll, meeting)
             maps.gap[i, which, axis] = g.change[i, which, GAP, axis]
-            for r in range(rows):
-                if used[i, r] == 1:
-                    maps.speed[i, which, r, axis] = six_dot(change, r, six, 3)
-                for c in range(6):
-                    wrench[which, c, axis] += f[i, r] * change[r, c]
-            if corrected:
-                maps.speed_w[i, which, axis] = six_dot(change, 0, six, 4)
-                for c in range(6):
-                    wrench_w[which, c, axis] += pushed[i] * change[0, c]
+        if matters:
+            _map_motion(
+                b, i, begin, which, second, roll, pushed[i], used, g, corrected, meeting, maps
+            )
 
 
 @kernel

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.blocks import ROWS
 from stiction.kernels.compile import kernel, lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion
@@ -32,9 +31,11 @@ class Meeting(NamedTuple):
     motion: Array  # (nv, 6) S about the pair's point
     wrench: Array  # (nv, 6) change of (T, F)
     rate: Array  # (nv, 6) change of the relative velocity
-    axes: Array  # (3, 3) change of the axes
-    three: Array  # (2, 3) where a contact is from the pair's point, and how it moves
-    rows: Array  # (ROWS, 6) change of a contact's rows
+    turn: Array  # (2, 3, 3, 3) this and the next two: see `maps.py`
+    force: Array  # (2, 3, 3)
+    torque: Array  # (2, 3, 3)
+    none: Array  # (2, 3, 3) the force of a correction, and no torque
+    three: Array  # (2, 3) where a contact is from the pair's point, and its force
     six: Array  # (10, 6)
 
 
@@ -43,7 +44,8 @@ def allocate_meeting(nv: int) -> Meeting:
     none = np.zeros(nv, np.int64)
     return Meeting(
         none, none.copy(), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)),
-        np.zeros((3, 3)), np.zeros((2, 3)), np.zeros((ROWS, 6)), np.zeros((10, 6)),
+        np.zeros((2, 3, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)),
+        np.zeros((2, 3)), np.zeros((10, 6)),
     )  # fmt: skip
 
 
