@@ -691,6 +691,15 @@ class ContactProblem:
 _MATRICES = (*Matrices._fields, "delassus")
 
 
+def from_arrays(arrays: Arrays, dt: float) -> ContactProblem:
+    """The problem of arrays that a simulator has made, and leaves to it: finite, contiguous and of
+    fitting shapes. Only the inertia is checked."""
+    mass, factor, last = check.spd("mass", arrays.mass)
+    problem = ContactProblem.__new__(ContactProblem)
+    problem._fill(arrays._replace(mass=mass), factor, last, dt)
+    return problem
+
+
 def _sparse_form(mass: Any, normal: Any, tangent: Any, joint: Any, box: Any) -> SparseMass:
     """The matrices, of which one at least is sparse, checked."""
     inertia = sparse.mass_matrix(mass)

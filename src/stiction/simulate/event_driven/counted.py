@@ -46,7 +46,7 @@ class CountedEvents:
             total[Total.STEPS] += 1
             total[Total.CONTACTS] += told.contacts
             total[Total.ITERATIONS] += told.pivots
-            total[Total.WORST] = max(total[Total.WORST], told.certificate.worst)
+            total[Total.WORST] = max(total[Total.WORST], told.worst)
             total[Total.GAP] = min(total[Total.GAP], -told.overlap)
             total[Total.ENERGY] = max(total[Total.ENERGY], told.energy)
             total[Total.MOST_CONTACTS] = max(total[Total.MOST_CONTACTS], told.contacts)

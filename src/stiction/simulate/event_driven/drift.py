@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from stiction.contact.models.description import Kind
 from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.problem.problem import ContactProblem
+from stiction.kernels import linear
+from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Held, Moved, State
@@ -15,6 +17,9 @@ from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.trajectories import Motion
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+NONE = np.zeros(0)
 
 PROJECTIONS = 20
 """Displacements to take overlap back; one or two are usual."""
@@ -26,33 +31,71 @@ FIRM = 1e3
 def project_velocity(motion: Motion, held: Held | None, moved: Moved) -> State:
     """The state with its velocity changed as little as possible, in the metric of the mass, so that
     joints, contacts that press, and what sticks do not move."""
-    seen, state = moved.seen, moved.state
-    rows = [seen.joint]
-    if held is not None and len(held.forces.normal):
-        at = moved.place[(held.forces.normal > 0.0) & (moved.place >= 0)]
-        at = at[np.abs(moved.speed[at]) < FIRM * motion.rest_speed]
-        rows.append(seen.normal[at])
-        if motion.law.kind is not Kind.SMOOTH:
-            tangent = seen.tangent[at[seen.friction[at] > 0.0]]
-            slip = tangent @ state.qvel
-            stuck = np.hypot(slip[:, 0], slip[:, 1]) <= 2.0 * motion.rest_speed
-            if motion.law.kind is Kind.HOLD:
-                stuck[:] = True
-            rows.append(tangent[stuck].reshape(-1, len(state.qvel)))
-        if motion.law.kind is Kind.DRY and len(seen.spin):
-            spin = seen.spin[np.isin(seen.spin_contact, at) & (seen.spin_friction > 0.0)]
-            rows.append(spin[np.abs(spin @ state.qvel) <= 2.0 * motion.rest_speed])
-    rows.append(seen.dry[np.abs(seen.dry @ state.qvel) <= 2.0 * motion.rest_speed])
-    every = np.concatenate(rows)
-    off = every @ state.qvel
-    if not len(off) or np.abs(off).max() <= 1e-3 * motion.rest_speed:
-        return state
-    factor = np.linalg.cholesky(seen.mass)
-    white = np.linalg.solve(factor, every.T).T
-    size = np.linalg.norm(white, axis=1)
-    size[size == 0.0] = 1.0
-    change = np.linalg.lstsq(white / size[:, None], -off / size, rcond=DEPENDENT_SHARE)[0]
-    return state._replace(qvel=state.qvel + np.linalg.solve(factor.T, change))
+    rest, kind = motion.rest_speed, motion.law.kind
+    press = NONE if held is None else held.forces.normal
+    slip = {Kind.SMOOTH: -1.0, Kind.HOLD: np.inf, Kind.DRY: 2.0 * rest}[kind]
+    qvel = moved.state.qvel.copy()
+    spin = 2.0 * rest if kind is Kind.DRY else -1.0
+    place = moved.place[: len(press)]
+    changed = project(moved.seen, place, press, moved.speed, qvel, rest, slip, spin)
+    return moved.state._replace(qvel=qvel) if changed else moved.state
+
+
+@kernel
+def project(
+    seen: Snapshot, place: Indices, press: Array, speed: Array, qvel: Array, rest: float,
+    slip: float, spin: float,
+) -> bool:  # fmt: skip
+    """Takes out of qvel what integration left along rows that hold: joints, contacts that press,
+    what slips or spins by no more than `slip` and `spin` there, and dry joints that do not move;
+    whether there was something. place, press (nh,): where held contacts are, and their forces;
+    speed (nc,): N v; rest: speed that counts as none."""
+    nv, nh, ns = qvel.shape[0], place.shape[0], seen.spin.shape[0]
+    rows = np.empty((seen.joint.shape[0] + 3 * nh + ns + seen.dry.shape[0], nv))
+    n, most = 0, 0.0
+    for e in range(seen.joint.shape[0]):
+        rows[n] = seen.joint[e]
+        n += 1
+    for i in range(nh):
+        j = place[i]
+        if j < 0 or not press[i] > 0.0 or not abs(speed[j]) < FIRM * rest:
+            continue
+        rows[n] = seen.normal[j]
+        n += 1
+        slip0, slip1 = (seen.tangent[j, 0] * qvel).sum(), (seen.tangent[j, 1] * qvel).sum()
+        if seen.friction[j] > 0.0 and np.hypot(slip0, slip1) <= slip:
+            rows[n], rows[n + 1] = seen.tangent[j, 0], seen.tangent[j, 1]
+            n += 2
+        for s in range(ns):
+            still = abs((seen.spin[s] * qvel).sum()) <= spin
+            if seen.spin_contact[s] == j and seen.spin_friction[s] > 0.0 and still:
+                rows[n] = seen.spin[s]
+                n += 1
+    for e in range(seen.dry.shape[0]):
+        if abs((seen.dry[e] * qvel).sum()) <= 2.0 * rest:
+            rows[n] = seen.dry[e]
+            n += 1
+    for i in range(n):
+        most = max(most, abs((rows[i] * qvel).sum()))
+    if most <= 1e-3 * rest:
+        return False
+    upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
+    if linear.factorize(seen.mass, upper, last, 0.0) >= 0:
+        return False
+    white, basis, kept = rows[:n].copy(), np.empty((nv, nv)), np.empty(n, np.bool_)
+    for i in range(n):
+        linear.divide(upper, last, white[i])
+    rank = linear.orthonormal_rows(white, basis, kept, DEPENDENT_SHARE)
+    momentum = np.zeros(nv)
+    for i in range(nv):
+        for k in range(i, nv):
+            if k <= last[i]:
+                momentum[i] += upper[i, k] * qvel[k]
+    linear.project_out(basis, rank, momentum)
+    linear.project_out(basis, rank, momentum)
+    linear.undivide(upper, last, momentum)
+    qvel[:] = momentum
+    return True
 
 
 def largest_error(seen: Snapshot) -> float:

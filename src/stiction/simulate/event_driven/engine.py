@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -49,18 +50,13 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.problem.problem import ContactProblem
 from stiction.errors import InvalidInput, SolveFailed, StictionError, is_one_of
 from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
 from stiction.simulate.event_driven.calm.steps import CalmSteps
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.events import PART, Marks, check_event
-from stiction.simulate.event_driven.impact import (
-    Hypothesis,
-    impact_problem,
-    solve_impact,
-)
+from stiction.simulate.event_driven.impact import Hypothesis, solve_impact
 from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
 from stiction.simulate.event_driven.sustained import Forces
@@ -150,6 +146,8 @@ class EventEngine:
         self.contact, self.stepper = contact, stepper
         self._impacts = contact.at_impact
         self._own = OwnModel(model)
+        self._known: Callable[[], mujoco.MjData | None] = lambda: None
+        """The data of the last step, which fits the model."""
         self._configure()
 
     def refresh(self) -> None:
@@ -193,7 +191,9 @@ class EventEngine:
         If it cannot be taken qpos, qvel, act and time are as before, and an exception says why.
         """
         began = perf_counter()
-        validation.check_data(self._own.model, data)
+        if data is None or data is not self._known():
+            validation.check_data(self._own.model, data)
+            self._known = weakref.ref(data)
         if self._own.follow():
             self._configure()
         if mujoco.get_mjcb_control() is not None:
@@ -355,27 +355,22 @@ class EventEngine:
         solution = solve_impact(
             self._impacts, seen, qvel, touching, slack, stepper.restitution, stepper.hypothesis
         )
-        problem = impact_problem(self._impacts, seen, qvel, touching)
-        self._check(problem, solution, seen, touching, "impact")
+        self._check(solution, seen, touching, "impact")
         before, after = (0.5 * float(v @ seen.mass @ v) for v in (qvel, solution.velocity))
         self._lost += after - before
         return solution.velocity
 
     def _check(
-        self,
-        problem: ContactProblem,
-        solution: ContactSolution,
-        seen: Snapshot,
-        contacts: Indices,
-        rung: str,
+        self, solution: ContactSolution, seen: Snapshot, contacts: Indices, rung: str
     ) -> None:
         """Raises SolveFailed for an answer that its certificate does not pass."""
         worst = solution.certificate.worst
         if not worst <= ACCEPT:
             named: Counter[str] = Counter(self._name(seen, int(c)) for c in contacts)
             listed = ", ".join(f"{n} of {name}" for name, n in named.most_common(4))
+            assert solution.problem is not None
             raise SolveFailed(
-                problem,
+                solution.problem,
                 solution.status,
                 f"at t = {self._start + self._now:g} s the {rung} of {self.contact!r} missed "
                 f"the tolerance {ACCEPT:g} (worst {worst:.1e}, "
@@ -432,8 +427,9 @@ class EventEngine:
         self._phase = (_place(motion.data), phase, held)
         if self._calm is not None:
             self._calm.memory = None if held is None else held.forces.parts
+        certificate = self._worst or event_output.PERFECT
         self.summary = event_output.StepSummary(
-            self._worst or event_output.PERFECT,
+            certificate.worst,
             motion.pivots,
             tuple(dict.fromkeys([*self._rungs, "accelerations"])),
             int((seen.number >= 0).sum()),
@@ -445,7 +441,9 @@ class EventEngine:
         return Report(
             source,
             float(motion.data.time),
-            lambda told: event_output.facts(told, event_output.describe(phase, forces, rest)),
+            lambda told: event_output.facts(
+                told, certificate, event_output.describe(phase, forces, rest)
+            ),
             (self.summary,),
         )
 
@@ -455,13 +453,13 @@ class EventEngine:
         assert calm is not None
         self._phase = None
         self.summary = event_output.StepSummary(
-            calm.certificate, calm.pivots, ("accelerations",), calm.contacts, 0.0, calm.overlap,
+            calm.worst, calm.pivots, ("accelerations",), calm.contacts, 0.0, calm.overlap,
             perf_counter() - began,
         )  # fmt: skip
         report = Report(
             self._own.source,
             float(data.time),
-            lambda told: event_output.facts(told, calm.record),
+            lambda told: event_output.facts(told, calm.verdict, calm.record),
             (self.summary,),
         )
         self._last = weakref.ref(report)

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.arrays import Arrays
+from stiction.contact.problem.problem import ContactProblem, from_arrays
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
 
@@ -57,6 +58,16 @@ def tangents_for(model: ContactModel, seen: Snapshot, contacts: Indices) -> Arra
     return tangent
 
 
+def spins_at(seen: Snapshot, contacts: Indices) -> tuple[Indices, Indices]:
+    """(rows, parents): rows of torsional and rolling friction at those contacts, and for each the
+    number of its contact among them."""
+    number = np.full(seen.nc, -1)
+    number[contacts] = np.arange(len(contacts))
+    parents = number[seen.spin_contact]
+    rows = np.flatnonzero(parents >= 0)
+    return rows, parents[rows]
+
+
 def impact_problem(
     model: ContactModel,
     seen: Snapshot,
@@ -65,24 +76,25 @@ def impact_problem(
     bound: Array | None = None,
 ) -> ContactProblem:
     """The problem of an impact at the contacts `touching`; bound (nt,) is 0 unless given."""
-    place = np.full(seen.nc, -1)
-    place[touching] = np.arange(len(touching))
-    spins = np.flatnonzero(place[seen.spin_contact] >= 0) if len(seen.spin) else np.zeros(0, int)
-    return ContactProblem(
+    nt = len(touching)
+    spins, parents = spins_at(seen, touching)
+    arrays = Arrays(
         mass=seen.mass,
         velocity=velocity,
         force=np.zeros(len(velocity)),
-        dt=1.0,
         normal=seen.normal[touching],
         tangent=tangents_for(model, seen, touching),
         friction=seen.friction[touching],
-        bound=bound,
+        viscosity=np.zeros(nt),
+        bound=np.zeros(nt) if bound is None else bound,
         joint=seen.joint,
+        joint_target=np.zeros(len(seen.joint)),
         box=seen.spin[spins],
         box_limit=np.zeros(len(spins)),
-        box_contact=place[seen.spin_contact[spins]],
+        box_contact=parents,
         box_friction=seen.spin_friction[spins],
     )
+    return from_arrays(arrays, 1.0)
 
 
 def solve_impact(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.certificate.certificate import Certificate
-from stiction.contact.certificate.laws import Entry, Law
+from stiction.contact.certificate.laws import Entry, Law, Table
 from stiction.contact.problem.modes import choose_mode
 from stiction.simulate.event_driven.phases import Held, Phase
 from stiction.simulate.event_driven.trajectories import Motion
@@ -36,7 +36,8 @@ class Acting(NamedTuple):
 class StepSummary(NamedTuple):
     """What happened within a step."""
 
-    certificate: Certificate
+    worst: float
+    """Largest scaled violation of its certificates."""
     pivots: int
     rungs: tuple[str, ...]
     contacts: int
@@ -142,10 +143,10 @@ def describe(phase: Phase, forces: Acting, rest_speed: float) -> Array:
     return record
 
 
-def facts(summary: StepSummary, record: Array) -> Facts:
+def facts(summary: StepSummary, verdict: Certificate | tuple[Law, Table], record: Array) -> Facts:
     """What a report is worked out from."""
     figure = np.zeros(len(Figure))
-    figure[Figure.WORST] = summary.certificate.worst
+    figure[Figure.WORST] = summary.worst
     figure[Figure.ENERGY], figure[Figure.GAP] = summary.energy, -summary.overlap
     ticks = np.zeros(len(Stage), np.int64)
     ticks[Stage.SOLVE] = 1  # not told apart
@@ -153,7 +154,7 @@ def facts(summary: StepSummary, record: Array) -> Facts:
         summary.pivots,
         summary.rungs,
         figure,
-        summary.certificate,
+        verdict,
         summary.seconds,
         ticks,
         1.0,  # forces, not impulses

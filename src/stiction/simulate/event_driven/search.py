@@ -70,13 +70,31 @@ def integration_error(press: Mask, moved: Moved) -> float:
 
 
 @kernel
+def arrive(
+    m: int, d: int, h: float, state: State, pair: Indices, point: Array, axis: Array, kept: Indices
+) -> Moved:
+    """The state after h, which the data at d is in, with what is seen there; kept: contacts that
+    the motion respects, of those by pair, point and axis."""
+    seen = read(m, d, state.qvel.shape[0])
+    speed = np.zeros(seen.gap.shape[0])
+    for i in range(speed.shape[0]):
+        speed[i] = (seen.normal[i] * state.qvel).sum()
+    place = match(pair[kept], point[kept], axis[kept], seen.pair, seen.point, seen.axis)
+    bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
+    for j in place:
+        if j >= 0:
+            bound[j] = -np.inf
+    return Moved(h, state, seen, speed, bound, place)
+
+
+@kernel
 def _follow(
     session: int, d: int, probe: int, phase: Phase, way: Trajectory, h: float
 ) -> tuple[Any, Moved]:
     """(outcome, state after h); of the state nothing but its velocity counts if that diverged."""
     start, m = way.start, slot(session, Slot.MODEL)
-    nq, nv, na = start.qpos.shape[0], start.qvel.shape[0], start.act.shape[0]
-    state = State(np.zeros(nq), np.zeros(nv), np.zeros(na))
+    nv = start.qvel.shape[0]
+    state = State(np.zeros(start.qpos.shape[0]), np.zeros(nv), np.zeros(start.act.shape[0]))
     qpos, qvel, act = state.qpos, state.qvel, state.act
     nowhere = Moved(h, state, phase.seen, phase.speed, phase.bound, phase.held)
     done = follow_stages(
@@ -88,23 +106,20 @@ def _follow(
     for k in range(nv):
         if not abs(qvel[k]) <= FASTEST:
             return np.int64(Outcome.DIVERGED), nowhere
-    numbers(pointer(d + _QPOS), nq)[:] = qpos
-    numbers(pointer(d + _QVEL), nv)[:] = qvel
-    numbers(pointer(d + _ACT), na)[:] = act
-    done = evaluate(session, d, True)
+    done = _evaluate_at(session, d, state)
     if done != Outcome.DONE:
         return done, nowhere
-    seen = read(m, d, nv)
-    speed = np.zeros(seen.gap.shape[0])
-    for i in range(speed.shape[0]):
-        speed[i] = (seen.normal[i] * qvel).sum()
-    kept = way.course
-    place = match(kept.pair, kept.point, kept.axis, seen.pair, seen.point, seen.axis)
-    bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
-    for j in place:
-        if j >= 0:
-            bound[j] = -np.inf
-    return done, Moved(h, state, seen, speed, bound, place)
+    was = phase.seen
+    return done, arrive(m, d, h, state, was.pair, was.point, was.axis, phase.held)
+
+
+@kernel
+def _evaluate_at(session: int, d: int, state: State) -> Any:
+    """Puts the data at d in that state, evaluated; `Outcome`."""
+    numbers(pointer(d + _QPOS), state.qpos.shape[0])[:] = state.qpos
+    numbers(pointer(d + _QVEL), state.qvel.shape[0])[:] = state.qvel
+    numbers(pointer(d + _ACT), state.act.shape[0])[:] = state.act
+    return evaluate(session, d, True)
 
 
 @kernel
@@ -162,6 +177,8 @@ def _note(
 ) -> Any:  # fmt: skip
     """`search` without a guard."""
     done, moved, check = _search(session, d, probe, phase, way, left, marks)
+    if done == Outcome.DONE:
+        done = _evaluate_at(session, d, moved.state)  # others may have come after it
     state.qpos[:], state.qvel[:], state.act[:] = moved.state.qpos, moved.state.qvel, moved.state.act
     told[0], told[1], told[2] = moved.elapsed, check.overdue, check.ahead
     told[3], told[4] = check.acceptable, check.culprit
@@ -174,7 +191,7 @@ def search(
     state: State, told: Array,
 ) -> Any:  # fmt: skip
     """The first event within the time `left` of a phase's trajectory, or the end of it: the state
-    there, and told (5,), its time and `EventCheck`. States are evaluated in the data at d."""
+    there, in which the data at d is then, evaluated, and told (5,), its time and `EventCheck`."""
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Outcome.ERROR)
     done = _note(session, d, probe, phase, way, left, marks, state, told)

@@ -14,16 +14,13 @@ other contacts, whose slip turns slowly, keep the order of the integrator.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.models.description import SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
-from stiction.simulate.event_driven.sustained import Forces, Loads, solve_sustained
+from stiction.simulate.event_driven.sustained import Loads, drive_loads, dry_arrays
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -32,55 +29,69 @@ FOLLOWED = 1.0
 """Rate at which a slip turns, times the step, that Runge-Kutta follows: it is stable to 2.7."""
 
 
-class Slips(NamedTuple):
-    """How held contacts slide in a step."""
-
-    sliding: Mask  # (nh,)
-    direction: Array  # (nh, 2)
-    steady: Mask  # (nh,) whether the direction is kept throughout the step
-
-
+@kernel
 def choose_directions(
-    law: SustainedLaw, loads: Loads, forces: Forces, h: float, still: float
-) -> Slips:
-    """The slips of a step of length h from a state with these forces: contacts that begin to slide
-    do, and directions are kept where they turn too fast. still: speed that is no slip [m/s]."""
-    pull = loads.tangent @ forces.acceleration + loads.tangent_rate
-    size = np.hypot(pull[:, 0], pull[:, 1])
-    rubs = (forces.normal > 0.0) & (loads.friction > 0.0)
-    starts = ~loads.sliding & rubs & (size * h > still)
-    if not (loads.sliding.any() or starts.any()):
-        return Slips(loads.sliding, loads.direction, starts)
+    loads: Loads, acceleration: Array, force: Array, dynamic: Array, h: float, still: float
+) -> tuple[Mask, Array, Mask]:
+    """(sliding (nh,), direction (nh, 2), steady (nh,)) of a step of length h from a state with this
+    acceleration and these forces (nh,) along normals: contacts that begin to slide do, and
+    directions are kept throughout (`steady`) where they turn too fast. dynamic: `coefficients`;
+    still: speed that is no slip [m/s]."""
+    nh = force.shape[0]
+    sliding, direction = loads.sliding.copy(), loads.direction.copy()
+    steady = np.zeros(nh, np.bool_)
+    for i in range(nh):
+        if sliding[i] or not (force[i] > 0.0 and loads.friction[i] > 0.0):
+            continue
+        pull0 = (loads.tangent[i, 0] * acceleration).sum() + loads.tangent_rate[i, 0]
+        pull1 = (loads.tangent[i, 1] * acceleration).sum() + loads.tangent_rate[i, 1]
+        size = np.hypot(pull0, pull1)
+        if size * h > still:
+            steady[i] = True
+            direction[i, 0], direction[i, 1] = pull0 / size, pull1 / size
+    if not (sliding.any() or steady.any()):
+        return sliding, direction, steady
     rates = turning_rates(
-        loads.mass, loads.normal, loads.tangent, loads.velocity, loads.friction, forces.normal,
-        loads.sliding,
-    )  # fmt: skip
-    steady = starts | (h * rates > FOLLOWED)
-    direction = loads.direction.copy()
-    direction[starts] = pull[starts] / size[starts, None]
-    if (steady & loads.sliding).any():
-        _turn(law, loads, h, still, steady, direction)
-    return Slips(loads.sliding | starts, direction, steady)
+        loads.mass, loads.normal, loads.tangent, loads.velocity, loads.friction, force, sliding
+    )
+    turns = False
+    for i in range(nh):
+        if not steady[i] and h * rates[i] > FOLLOWED:
+            steady[i], turns = True, True
+        sliding[i] = sliding[i] or steady[i]
+    if turns:
+        _turn(loads, dynamic, h, still, steady, direction)
+    return sliding, direction, steady
 
 
+@kernel
 def _turn(
-    law: SustainedLaw, loads: Loads, h: float, still: float, steady: Mask, direction: Array
+    loads: Loads, dynamic: Array, h: float, still: float, steady: Mask, direction: Array
 ) -> None:
     """Turns directions of steady contacts to those after an implicit step. A slip that ends or
     reverses within the step keeps its own: its stop is an event."""
-    ahead = solve_sustained(
-        law._replace(static=law.dynamic),
-        loads._replace(
-            force=loads.force + loads.mass @ loads.velocity / h,
-            sliding=np.zeros(len(loads.normal), np.bool_),
-        ),
+    nv, nh = loads.velocity.shape[0], steady.shape[0]
+    force = loads.force.copy()
+    for k in range(nv):
+        force[k] += (loads.mass[k] * loads.velocity).sum() / h
+    ahead = Loads(
+        loads.mass, loads.velocity, force, loads.normal, loads.normal_rate, loads.tangent,
+        loads.tangent_rate, loads.friction, np.zeros(nh, np.bool_), loads.direction, loads.joint,
+        loads.joint_rate, loads.box, loads.box_limit, loads.box_contact, loads.box_friction,
+        loads.turning,
+    )  # fmt: skip
+    none = (np.empty(0), np.empty((0, 2)), np.empty(0))
+    acceleration, _, _, _, _, found, _ = drive_loads(
+        ahead, dry_arrays(ahead, dynamic, dynamic), none
     )
-    if ahead is None:
+    if not found:
         return
-    slip = h * (loads.tangent @ ahead[0].acceleration + loads.tangent_rate)
-    size = np.hypot(slip[:, 0], slip[:, 1])
-    turned = steady & (size > still) & ((slip * direction).sum(axis=1) > 0.0)
-    direction[turned] = slip[turned] / size[turned, None]
+    for i in range(nh):
+        slip0 = h * ((loads.tangent[i, 0] * acceleration).sum() + loads.tangent_rate[i, 0])
+        slip1 = h * ((loads.tangent[i, 1] * acceleration).sum() + loads.tangent_rate[i, 1])
+        size, along = np.hypot(slip0, slip1), slip0 * direction[i, 0] + slip1 * direction[i, 1]
+        if steady[i] and size > still and along > 0.0:
+            direction[i, 0], direction[i, 1] = slip0 / size, slip1 / size
 
 
 @kernel

@@ -17,11 +17,17 @@ from stiction.bridge import layout, library
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel
-from stiction.simulate.event_driven.distances import match, read_loads, read_rows, row_speeds
+from stiction.simulate.event_driven.distances import (
+    Snapshot,
+    match,
+    read_loads,
+    read_rows,
+    row_speeds,
+)
 from stiction.simulate.event_driven.held_rows import held_rows, held_spins
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, place, slot
-from stiction.simulate.event_driven.sustained import Loads, drive_loads, dry_arrays
+from stiction.simulate.event_driven.sustained import Loads, drive_loads, dry_arrays, hold_loads
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -163,6 +169,23 @@ def gather(
         mass, qvel, loaded, normal, rates[:, 0].copy(), tangent, rates[:, 1:].copy(), friction,
         sliding, direction, joint, joint_rate, box, limit, parent, ratio, turning,
     )  # fmt: skip
+
+
+@kernel
+def hold_course(
+    course: Course, seen: Snapshot, qvel: Array, there: Indices, rates: Array, joint_rate: Array,
+    static: Array, dynamic: Array, guess: tuple[Array, Array, Array],
+) -> tuple[Loads, Any]:  # fmt: skip
+    """(loads, `hold_loads` of them) of a state of the phase; there and rates as for `gather`."""
+    held = held_rows(
+        there, seen.normal, seen.tangent, seen.friction, qvel, course.sliding, course.direction,
+        course.steady, course.least,
+    )  # fmt: skip
+    loads = gather(
+        course, seen.mass, seen.force, seen.joint, seen.dry, seen.dry_limit, seen.spin,
+        seen.spin_contact, seen.spin_friction, qvel, there, held, rates, joint_rate, True,
+    )  # fmt: skip
+    return loads, hold_loads(loads, static, dynamic, guess)
 
 
 @kernel

@@ -232,11 +232,17 @@ class Surveyor:
 
         ahead: whether to set margins for what can be reached from here within a step.
         """
+        self.evaluate(data, qpos, qvel, act, ahead)
+        return read(self.model._address, data._address, self.model.nv)
+
+    def evaluate(
+        self, data: mujoco.MjData, qpos: Array, qvel: Array, act: Array, ahead: bool = True
+    ) -> None:
+        """Puts data in that state, evaluated as for `survey`."""
         data.qpos[:] = qpos
         data.qvel[:] = qvel
         data.act[:] = act
         self.call(data, survey_all, self.session, data._address, ahead)
-        return read(self.model._address, data._address, self.model.nv)
 
     def survey_forces(
         self, data: mujoco.MjData, seen: Snapshot, qpos: Array, qvel: Array, act: Array

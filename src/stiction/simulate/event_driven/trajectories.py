@@ -16,20 +16,24 @@ from numpy.typing import NDArray
 
 from stiction.bridge import validation
 from stiction.bridge.shared_points import hold_once
+from stiction.contact.certificate.certificate import from_table
+from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
 from stiction.contact.models.model import ContactModel
-from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.problem.arrays import Arrays
+from stiction.contact.problem.problem import from_arrays
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match
 from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
-from stiction.simulate.event_driven.impact import tangents_for
+from stiction.simulate.event_driven.impact import spins_at, tangents_for
 from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.search import (
     PIECE_HALVINGS,
     Trajectory,
+    arrive,
     integration_error,
     search,
 )
@@ -40,10 +44,12 @@ from stiction.simulate.event_driven.stages import (
     Limits,
     Start,
     gather,
+    hold_course,
     survey_rates,
 )
 from stiction.simulate.event_driven.surveyor import Outcome, Surveyor
 from stiction.simulate.event_driven.sustained import (
+    NO_FORCES,
     Forces,
     Loads,
     coefficients,
@@ -55,7 +61,7 @@ from stiction.tolerances import RESIDUAL
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-Check = Callable[[ContactProblem, ContactSolution, Snapshot, Indices, str], None]
+Check = Callable[[ContactSolution, Snapshot, Indices, str], None]
 """Raises for a solution at those contacts that its certificate does not pass."""
 
 ACCEPT = 1e-6
@@ -93,6 +99,8 @@ class Motion:
         """What `data` holds, evaluated."""
         self.pivots = 0
         self.probe = mujoco.MjData(model)
+        self._led = bool(model.nmocap or model.neq)
+        """Whether the data holds more than the state that places things."""
         ball, free = mujoco.mjtJoint.mjJNT_BALL, mujoco.mjtJoint.mjJNT_FREE
         first = np.where(model.jnt_type == free, model.jnt_dofadr + 3, model.jnt_dofadr)
         turns = (model.jnt_type == ball) | (model.jnt_type == free)
@@ -108,18 +116,23 @@ class Motion:
         """Works in data from now on; takes over what it holds beside the state."""
         self.data, self.shown = data, None
         self.pivots = 0
-        self.probe.mocap_pos[:] = data.mocap_pos
-        self.probe.mocap_quat[:] = data.mocap_quat
-        self.probe.eq_active[:] = data.eq_active
+        if self._led:
+            self.probe.mocap_pos[:] = data.mocap_pos
+            self.probe.mocap_quat[:] = data.mocap_quat
+            self.probe.eq_active[:] = data.eq_active
 
     def look(self, state: State, ahead: bool = True) -> Snapshot:
         """What is seen at a state; ahead as in `Surveyor.survey`."""
         seen = self.survey.survey(self.data, *state, ahead)
+        self.shown = self._held_once(seen)
+        return seen
+
+    def _held_once(self, seen: Snapshot) -> Snapshot:
+        """The snapshot, where contacts that hold what others hold have lost their friction."""
         if self.law.kind is Kind.HOLD:
             hold_once(
                 self.model._address, seen.pair, seen.point, seen.axis, seen.gap, seen.friction
             )
-        self.shown = seen
         return seen
 
     def moved(self, state: State, by: Array) -> Array:
@@ -160,8 +173,19 @@ class Motion:
     def hold(self, phase: Phase, guess: Forces | None = None) -> Held:
         """Forces at the start of a phase, looked for from a guess; Impasse if there are none that
         pass their certificate."""
-        loads = self._loads(self._course(phase), phase.state, phase.seen, phase.held)
-        return self._hold(loads, guess)
+        course = self._course(phase)
+        if not self.compiled:
+            return self._hold(self._loads(course, phase.state, phase.seen, phase.held), guess)
+        rates, joint_rate = np.zeros((len(phase.held), 3)), np.zeros(len(phase.seen.joint))
+        self._survey_rates(phase.state, course.pair, course.point, course.axis, rates, joint_rate)
+        loads, (*found, solved, steps, table) = hold_course(
+            course, phase.seen, phase.state.qvel, phase.held, rates, joint_rate, self.static,
+            self.dynamic, NO_FORCES if guess is None else guess.parts,
+        )  # fmt: skip
+        if not (solved and table.scaled.max() <= ACCEPT):
+            return self._hold(loads, guess)
+        self.pivots += steps
+        return Held(Forces._make((*found, steps)), loads, from_table(Law.COULOMB, table))
 
     def hold_again(self, phase: Phase, held: Held, seen: Snapshot) -> tuple[Phase, Held]:
         """The phase, and its forces, where other smooth forces act than did in `held`."""
@@ -205,15 +229,27 @@ class Motion:
         )  # fmt: skip
         at = held[0]
         rates, joint_rate = np.zeros((len(at), 3)), np.zeros(len(seen.joint))
-        probe = self.probe
-        self.survey.call(
-            probe, survey_rates, self.survey.session, probe._address, state.qpos, v,
-            *_identity(seen, at), rates, joint_rate,
-        )  # fmt: skip
+        self._survey_rates(state, *_identity(seen, at), rates, joint_rate)
         return gather(
             course, seen.mass, seen.force, seen.joint, seen.dry, seen.dry_limit, seen.spin,
             seen.spin_contact, seen.spin_friction, v, place, held, rates, joint_rate,
             self.law.kind is Kind.DRY,
+        )  # fmt: skip
+
+    def _survey_rates(
+        self,
+        state: State,
+        pair: Indices,
+        point: Array,
+        axis: Array,
+        rates: Array,
+        joint_rate: Array,
+    ) -> None:
+        """`stages.difference` at a state."""
+        probe = self.probe
+        self.survey.call(
+            probe, survey_rates, self.survey.session, probe._address, state.qpos, state.qvel, pair,
+            point, axis, rates, joint_rate,
         )  # fmt: skip
 
     def choose_slips(self, phase: Phase, held: Held, h: float) -> tuple[Phase, Forces]:
@@ -222,11 +258,13 @@ class Motion:
         first = held.forces
         if self.law.kind is not Kind.DRY or not len(phase.held):
             return phase, first
-        slips = choose_directions(self.law, held.loads, held.forces, h, self.rest_speed)
-        if (slips.direction != held.loads.direction).any():
-            turned = held.loads._replace(sliding=slips.sliding, direction=slips.direction)
+        sliding, direction, steady = choose_directions(
+            held.loads, first.acceleration, first.normal, self.dynamic, h, self.rest_speed
+        )
+        if (direction != held.loads.direction).any():
+            turned = held.loads._replace(sliding=sliding, direction=direction)
             first = self._accelerate(turned)
-        return phase._replace(**slips._asdict()), first
+        return phase._replace(sliding=sliding, direction=direction, steady=steady), first
 
     def _accelerate(self, loads: Loads, guess: Forces | None = None) -> Forces:
         """Forces of a state, looked for from a guess; Impasse where there are none."""
@@ -259,7 +297,7 @@ class Motion:
             return None
         elapsed, overdue, ahead, acceptable, culprit = told.tolist()
         check = EventCheck(overdue, ahead, bool(acceptable), int(culprit))
-        return self._arrive(phase, phase.held, elapsed, end), check
+        return self._read(phase, phase.held, elapsed, end), check
 
     def runge_kutta(self, phase: Phase, first: Forces) -> Path:
         """Runge-Kutta of order four by any law; first: forces at the start, from which each stage's
@@ -336,27 +374,26 @@ class Motion:
         """The state after a solve of the contact model over the time h with those contacts."""
         seen, start = phase.seen, phase.state
         gap = seen.gap[contacts]
-        number = np.full(seen.nc, -1)
-        number[contacts] = np.arange(len(contacts))
-        spins = np.flatnonzero(number[seen.spin_contact] >= 0)
+        spins, parents = spins_at(seen, contacts)
         nf = len(seen.dry)
-        problem = ContactProblem(
+        arrays = Arrays(
             mass=seen.mass,
             velocity=start.qvel,
             force=seen.force,
-            dt=h,
             normal=seen.normal[contacts],
             tangent=tangents_for(self.contact, seen, contacts),
             friction=seen.friction[contacts],
+            viscosity=np.zeros(len(contacts)),
             bound=np.where(gap > self.tolerance, -gap / h, 0.0),
             joint=seen.joint,
+            joint_target=np.zeros(len(seen.joint)),
             box=np.concatenate([seen.dry, seen.spin[spins]]),
             box_limit=np.concatenate([h * seen.dry_limit, np.zeros(len(spins))]),
-            box_contact=np.concatenate([np.full(nf, -1), number[seen.spin_contact[spins]]]),
+            box_contact=np.concatenate([np.full(nf, -1), parents]),
             box_friction=np.concatenate([np.zeros(nf), seen.spin_friction[spins]]),
         )
-        solution = self.contact.solve(problem)
-        self._check(problem, solution, seen, contacts, "velocity level")
+        solution = self.contact.solve(from_arrays(arrays, h))
+        self._check(solution, seen, contacts, "velocity level")
         return State(
             self.moved(start, h * solution.velocity),
             solution.velocity,
@@ -366,11 +403,17 @@ class Motion:
     def _arrive(self, phase: Phase, kept: Indices, h: float, state: State) -> Moved:
         """The state with what is seen there; `kept` are contacts that the motion respects."""
         self._check_speed(state)
-        seen = self.look(state)
-        speed = seen.normal @ state.qvel
-        place = match(*_identity(phase.seen, kept), seen.pair, seen.point, seen.axis)
-        bound = self._bound(seen, speed, np.unique(place[place >= 0]))
-        return Moved(h, state, seen, speed, bound, place)
+        self.survey.evaluate(self.data, *state)
+        return self._read(phase, kept, h, state)
+
+    def _read(self, phase: Phase, kept: Indices, h: float, state: State) -> Moved:
+        """The same of a state that the data is in, evaluated."""
+        was = phase.seen
+        moved = arrive(
+            self.model._address, self.data._address, h, state, was.pair, was.point, was.axis, kept
+        )
+        self.shown = self._held_once(moved.seen)
+        return moved
 
     def _check_speed(self, state: State) -> None:
         """Raises StictionError where the motion diverges."""

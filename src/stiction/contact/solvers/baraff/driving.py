@@ -41,7 +41,7 @@ from stiction.contact.solvers.baraff.sets import (
     update_forces,
 )
 from stiction.contact.solvers.baraff.steps import separate, to_edge, travel
-from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.compile import kernel, leaf, lean
 from stiction.status import Code
 
 RAYS = 3
@@ -58,7 +58,7 @@ def step_limit(contacts, units):
     return 200 + 50 * (contacts + units)
 
 
-@kernel
+@lean
 def _press(p: Cones, s: Sets, i):
     """Contact i is clamped with a force of its own; its friction has to be established."""
     s.normal[i] = CLAMPED
@@ -67,11 +67,11 @@ def _press(p: Cones, s: Sets, i):
             s.unit[u] = OPEN
 
 
-@kernel
+@lean
 def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
     """Drives theta_d until its condition holds; returns (code, steps)."""
     s.normal[d] = OPEN
-    memory = np.full(2, -1)
+    w.changed[0], w.changed[1] = -1, -1
     for steps in range(limit):
         if s.theta[d] >= -NEGLIGIBLE and abs(s.a[d]) <= NEGLIGIBLE:
             s.theta[d] = max(s.theta[d], 0.0)
@@ -92,7 +92,7 @@ def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
             if w.a[d] < -RATE:
                 own = min(own, s.a[d] / -w.a[d])
         before = s.theta[d]
-        code, arrived = travel(p, s, w, own, memory)
+        code, arrived = travel(p, s, w, own)
         if code != Code.SOLVED:
             return code, steps
         if arrived:
@@ -109,7 +109,7 @@ def drive_normal(p: Cones, s: Sets, w: Work, d, limit):
     return Code.SOLVED, steps + 1
 
 
-@kernel
+@lean
 def _aim(p: Cones, s: Sets, u, g):
     """Fills g (2,) with the direction to drive open friction in; returns whether inward, to the
     edge of its disc, or (False) against the slip; True, True if its condition holds."""
@@ -134,16 +134,16 @@ def _aim(p: Cones, s: Sets, u, g):
     return False, False
 
 
-@kernel
+@lean
 def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
     """Drives phi_u until its condition holds; returns (code, steps).
 
     First against the slip, until that component is gone or the edge is met; then across it.
     """
     s.unit[u] = OPEN
-    g = np.empty(2)
+    g = w.aim
     inward, holds = _aim(p, s, u, g)
-    memory = np.full(2, -1)
+    w.changed[0], w.changed[1] = -1, -1
     steps = 0
     while not holds:
         if steps >= limit:
@@ -166,7 +166,7 @@ def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
             toward = g[0] * w.slip[u, 0] + g[1] * w.slip[u, 1]
             if toward > RATE:
                 stop = max(-(g[0] * s.slip[u, 0] + g[1] * s.slip[u, 1]), 0.0) / toward
-        code, arrived = travel(p, s, w, min(edge, stop), memory)
+        code, arrived = travel(p, s, w, min(edge, stop))
         if code != Code.SOLVED:
             s.unit[u] = OPEN
             return code, steps
@@ -184,15 +184,15 @@ def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
             s.unit[u] = STICK
             holds = True
         else:
-            s.along[u] = g
+            s.along[u, 0], s.along[u, 1] = g[0], g[1]
             s.unit[u] = HALF
             g[0], g[1] = -g[1], g[0]
             if g[0] * s.slip[u, 0] + g[1] * s.slip[u, 1] > 0.0:
-                g *= -1.0
+                g[0], g[1] = -g[0], -g[1]
     return Code.SOLVED, steps
 
 
-@kernel
+@lean
 def _give_up_broken(p: Cones, s: Sets):
     """Opens whatever does not hold after `refresh`; returns how many conditions fail."""
     broken = 0
@@ -227,7 +227,7 @@ def _give_up_broken(p: Cones, s: Sets):
     return broken
 
 
-@kernel
+@lean
 def _next(p: Cones, s: Sets, order, last, greedy):
     """(kind, index) of what to establish next, or (0, -1): the friction of the contact whose
     normal was last driven, else the worst normal (the first by `order` unless `greedy`), else
@@ -259,7 +259,7 @@ def _next(p: Cones, s: Sets, order, last, greedy):
     return NORMAL, -1
 
 
-@kernel
+@lean
 def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
     """Establishes the conditions everywhere, from the sets and forces in `s`.
 
@@ -310,7 +310,7 @@ def sequence(n, attempt):
     return out
 
 
-@kernel
+@lean
 def warm_sets(p: Cones, s: Sets, theta, phi):
     """Sets and forces of an earlier answer: what presses is clamped, what is inside its disc
     sticks, what is at its edge slips. Dynamic friction stays what it is."""
@@ -321,7 +321,7 @@ def warm_sets(p: Cones, s: Sets, theta, phi):
     for u in range(p.mu.shape[0]):
         if s.unit[u] == FIXED or (p.parent[u] >= 0 and s.normal[p.parent[u]] != CLAMPED):
             continue
-        s.phi[u] = phi[u]
+        s.phi[u, 0], s.phi[u, 1] = phi[u, 0], phi[u, 1]
         size = np.hypot(phi[u, 0], phi[u, 1])
         if size > BROKEN and size >= radius(p, s, u) * (1.0 - 1e-9):
             begin_slip(s, u, phi[u, 0], phi[u, 1])

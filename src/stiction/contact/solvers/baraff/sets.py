@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.cones import Cones
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.dense import dot, row_dot, rows_dot
 from stiction.kernels.linear import project_out, solve_dense
 
@@ -87,6 +87,8 @@ class Work(NamedTuple):
     matrix: np.ndarray  # (cap, cap)
     x: np.ndarray  # (cap,)
     driven: np.ndarray  # (r,)
+    aim: np.ndarray  # (2,) direction of the friction that is driven
+    changed: np.ndarray  # (2,) int64, kind and index of the member that changed sets last, or -1
     theta: np.ndarray  # (n,) rates from here on
     phi: np.ndarray  # (u, 2)
     v: np.ndarray  # (r,)
@@ -118,18 +120,19 @@ def new_work(p: Cones):
     return Work(
         np.empty((cap, r)), np.empty((cap, r)), np.empty(cap), np.empty(cap, np.int64),
         np.empty((cap, 2)), np.empty((r, r)), np.empty((cap, cap)), np.empty(cap), np.empty(r),
-        np.empty(n), np.empty((units, 2)), np.empty(r), np.empty(n), np.empty((units, 2)),
+        np.empty(2), np.empty(2, np.int64), np.empty(n), np.empty((units, 2)), np.empty(r),
+        np.empty(n), np.empty((units, 2)),
     )  # fmt: skip
 
 
-@kernel
+@lean
 def _add_unit(p: Cones, u, f0, f1, out):
     """out += f0 and f1 times the unit's two rows."""
     for k in range(out.shape[0]):
         out[k] += f0 * p.rows[u, 0, k] + f1 * p.rows[u, 1, k]
 
 
-@kernel
+@lean
 def radius(p: Cones, s: Sets, u):
     """How strong the unit's friction may be."""
     if p.parent[u] < 0:
@@ -137,13 +140,13 @@ def radius(p: Cones, s: Sets, u):
     return p.limit[u] + p.mu[u] * max(s.theta[p.parent[u]], 0.0)
 
 
-@kernel
+@lean
 def normal_fault(s: Sets, i):
     """How far contact i, not clamped, is from its normal condition."""
     return max(max(-s.a[i], -s.theta[i]), min(s.theta[i], s.a[i]))
 
 
-@kernel
+@lean
 def unit_fault(p: Cones, s: Sets, u):
     """How far open friction is from its condition: beyond its edge, or slipping inside it."""
     size = np.hypot(s.phi[u, 0], s.phi[u, 1])
@@ -153,21 +156,22 @@ def unit_fault(p: Cones, s: Sets, u):
     return min(np.hypot(s.slip[u, 0], s.slip[u, 1]), reach)
 
 
-@kernel
-def _across(p: Cones, v, free_n, free_t, a, slip):
-    """a and slip that belong to v."""
+@lean
+def _across(p: Cones, v, a, slip):
+    """a and slip that v adds to the free ones."""
     for i in range(a.shape[0]):
-        a[i] = free_n[i] + row_dot(p.normal, i, v)
+        a[i] = row_dot(p.normal, i, v)
     rows = p.rows.reshape((2 * slip.shape[0], v.shape[0]))
     for u in range(slip.shape[0]):
-        slip[u, 0] = free_t[u, 0] + row_dot(rows, 2 * u, v)
-        slip[u, 1] = free_t[u, 1] + row_dot(rows, 2 * u + 1, v)
+        slip[u, 0] = row_dot(rows, 2 * u, v)
+        slip[u, 1] = row_dot(rows, 2 * u + 1, v)
 
 
-@kernel
+@lean
 def update_velocities(p: Cones, s: Sets):
     """v, a and slip from the forces: anew each time, so that rounding does not add up."""
-    s.v[:] = 0.0
+    for k in range(s.v.shape[0]):
+        s.v[k] = 0.0
     for i in range(s.theta.shape[0]):
         if s.theta[i] != 0.0:
             for k in range(s.v.shape[0]):
@@ -175,16 +179,21 @@ def update_velocities(p: Cones, s: Sets):
     for u in range(s.phi.shape[0]):
         if s.phi[u, 0] != 0.0 or s.phi[u, 1] != 0.0:
             _add_unit(p, u, s.phi[u, 0], s.phi[u, 1], s.v)
-    _across(p, s.v, p.free_normal, p.free, s.a, s.slip)
+    _across(p, s.v, s.a, s.slip)
+    for i in range(s.a.shape[0]):
+        s.a[i] += p.free_normal[i]
+    for u in range(s.slip.shape[0]):
+        s.slip[u, 0] += p.free[u, 0]
+        s.slip[u, 1] += p.free[u, 1]
 
 
-@kernel
+@lean
 def update_forces(p: Cones, s: Sets):
     """Friction of the units that slip or idle from their normal forces, then all velocities."""
     for u in range(s.phi.shape[0]):
         i = p.parent[u]
         if s.unit[u] == IDLE:
-            s.phi[u] = 0.0
+            s.phi[u, 0], s.phi[u, 1] = 0.0, 0.0
         elif (s.unit[u] == SLIP or s.unit[u] == FIXED) and i >= 0:
             # A normal force below zero, on its way up, pulls its friction along.
             strength = p.limit[u] + p.mu[u] * s.theta[i]
@@ -196,7 +205,7 @@ def update_forces(p: Cones, s: Sets):
     update_velocities(p, s)
 
 
-@kernel
+@lean
 def begin_slip(s: Sets, u, x, y):
     """Unit u slips from now on, its friction along (x, y)."""
     size = np.hypot(x, y)
@@ -205,22 +214,24 @@ def begin_slip(s: Sets, u, x, y):
     s.unit[u] = SLIP
 
 
-@kernel
+@lean
 def _column(p: Cones, s: Sets, i, out):
     """out (r,) = what a unit of theta_i does to v, with the friction that follows it."""
-    out[:] = p.normal[i]
+    for k in range(out.shape[0]):
+        out[k] = p.normal[i, k]
     for u in range(p.first[i], p.first[i + 1]):
         if s.unit[u] == SLIP or s.unit[u] == FIXED:
             _add_unit(p, u, p.mu[u] * s.along[u, 0], p.mu[u] * s.along[u, 1], out)
 
 
-@kernel
+@lean
 def _hold(w: Work, k, rank, row, name, weight0, weight1):
     """Appends `row` to those held if it is independent; returns (k, rank)."""
     if rank == row.shape[0]:
         return k, rank
     spare = w.basis[rank]
-    spare[:] = row
+    for c in range(row.shape[0]):
+        spare[c] = row[c]
     before = np.sqrt(dot(row, row))
     rest = project_out(w.basis, rank, spare)
     # Once leaves rounding of the row in it, which counts where little remains.
@@ -230,8 +241,7 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
         return k, rank
     for c in range(row.shape[0]):
         spare[c] /= rest
-    w.rows[k] = row
-    w.cols[k] = row
+        w.rows[k, c], w.cols[k, c] = row[c], row[c]
     w.extra[k] = 0.0
     w.name[k] = name
     w.weight[k, 0] = weight0
@@ -239,7 +249,7 @@ def _hold(w: Work, k, rank, row, name, weight0, weight1):
     return k + 1, rank + 1
 
 
-@kernel
+@lean
 def _gather(p: Cones, s: Sets, w: Work):
     """Lists the rows to be held; returns their number.
 
@@ -257,13 +267,14 @@ def _gather(p: Cones, s: Sets, w: Work):
             if not p.flat[u]:
                 k, rank = _hold(w, k, rank, p.rows[u, 1], n + u, 0.0, 1.0)
         elif s.unit[u] == HALF:
-            w.driven[:] = 0.0
+            for c in range(w.driven.shape[0]):
+                w.driven[c] = 0.0
             _add_unit(p, u, s.along[u, 0], s.along[u, 1], w.driven)
             k, rank = _hold(w, k, rank, w.driven, n + u, s.along[u, 0], s.along[u, 1])
     return k
 
 
-@kernel
+@lean
 def _gather_turning(p: Cones, s: Sets, w: Work, k):
     """Appends to the k rows held one across each SLIP, whose direction may turn, and whose diagonal
     gains slip over radius; returns their number."""
@@ -272,10 +283,13 @@ def _gather_turning(p: Cones, s: Sets, w: Work, k):
         if s.unit[u] != SLIP or not radius(p, s, u) > NEGLIGIBLE:
             continue
         across0, across1 = -s.along[u, 1], s.along[u, 0]
-        w.rows[k] = 0.0
-        _add_unit(p, u, across0, across1, w.rows[k])
-        if dot(w.rows[k], w.rows[k]) > DEPENDENT_CLAMPED:
-            w.cols[k] = w.rows[k]
+        row, column = w.rows[k], w.cols[k]
+        for c in range(row.shape[0]):
+            row[c] = 0.0
+        _add_unit(p, u, across0, across1, row)
+        if dot(row, row) > DEPENDENT_CLAMPED:
+            for c in range(row.shape[0]):
+                column[c] = row[c]
             against = -(s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1])
             w.extra[k] = max(against, NEGLIGIBLE) / radius(p, s, u)
             w.name[k] = n + u
@@ -285,7 +299,7 @@ def _gather_turning(p: Cones, s: Sets, w: Work, k):
     return k
 
 
-@kernel
+@lean
 def _fill(p: Cones, s: Sets, w: Work, k):
     """Columns and G of the k rows listed."""
     n, r = p.normal.shape
@@ -298,7 +312,7 @@ def _fill(p: Cones, s: Sets, w: Work, k):
         w.matrix[i, i] += w.extra[i]
 
 
-@kernel
+@lean
 def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
     """Fills the rates of all forces and velocities for a unit step of the driven force: of
     contact d's normal (g0 = +-1) or of unit d's friction along (g0, g1). False if singular."""
@@ -310,15 +324,19 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
         for c in range(r):
             w.driven[c] *= g0
     else:
-        w.driven[:] = 0.0
+        for c in range(r):
+            w.driven[c] = 0.0
         _add_unit(p, d, g0, g1, w.driven)
     for i in range(k):
         w.x[i] = -dot(w.rows[i], w.driven)
     if not solve_dense(w.matrix, w.x.reshape((-1, 1)), k, LEAST_PIVOT):
         return False
-    w.theta[:] = 0.0
-    w.phi[:, :] = 0.0
-    w.v[:] = w.driven
+    for i in range(n):
+        w.theta[i] = 0.0
+    for u in range(p.mu.shape[0]):
+        w.phi[u, 0], w.phi[u, 1] = 0.0, 0.0
+    for c in range(r):
+        w.v[c] = w.driven[c]
     if kind == NORMAL:
         w.theta[d] = g0
     else:
@@ -337,11 +355,11 @@ def answer(p: Cones, s: Sets, w: Work, kind, d, g0, g1):
             follow = p.mu[u] * w.theta[p.parent[u]]
             w.phi[u, 0] = follow * s.along[u, 0]
             w.phi[u, 1] = follow * s.along[u, 1]
-    _across(p, w.v, np.zeros(n), np.zeros(s.slip.shape), w.a, w.slip)
+    _across(p, w.v, w.a, w.slip)
     return True
 
 
-@kernel
+@lean
 def refresh(p: Cones, s: Sets, w: Work, limit):
     """Newton's method on the exact law with the sets as they are: the directions of slipping
     friction turn against the slip, and what rounding left of held rows goes. Returns the

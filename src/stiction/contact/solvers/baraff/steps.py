@@ -29,11 +29,11 @@ from stiction.contact.solvers.baraff.sets import (
     radius,
     update_forces,
 )
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import lean
 from stiction.status import Code
 
 
-@kernel
+@lean
 def to_edge(f0, f1, d0, d1, reach, growth):
     """Smallest step at which |f + step d| = reach + step growth from inside (his eq. (23)), or
     inf. The root is written without cancellation."""
@@ -50,7 +50,7 @@ def to_edge(f0, f1, d0, d1, reach, growth):
     return np.inf
 
 
-@kernel
+@lean
 def _longest_step(p: Cones, s: Sets, w: Work):
     """(step, kind, index) of the first member of a set that meets its limit, or (inf, 0, -1)."""
     top = 1.0
@@ -85,7 +85,7 @@ def _longest_step(p: Cones, s: Sets, w: Work):
     return step, kind, index
 
 
-@kernel
+@lean
 def _advance(p: Cones, s: Sets, w: Work, step):
     """Takes the step; friction at its edge is set there, not integrated."""
     for i in range(s.theta.shape[0]):
@@ -98,7 +98,7 @@ def _advance(p: Cones, s: Sets, w: Work, step):
     update_forces(p, s)
 
 
-@kernel
+@lean
 def separate(p: Cones, s: Sets, i):
     """Contact i presses no more; friction that was given up elsewhere stays to be driven."""
     s.normal[i] = SEPARATING
@@ -108,12 +108,12 @@ def separate(p: Cones, s: Sets, i):
             s.unit[u] == SLIP or np.hypot(s.phi[u, 0], s.phi[u, 1]) <= BROKEN
         ):
             s.unit[u] = IDLE
-            s.phi[u] = 0.0
+            s.phi[u, 0], s.phi[u, 1] = 0.0, 0.0
         elif s.unit[u] == STICK:
             s.unit[u] = OPEN
 
 
-@kernel
+@lean
 def _clamp(p: Cones, s: Sets, i):
     """Contact i presses from now on; its friction starts at its edge, which is zero."""
     s.normal[i] = CLAMPED
@@ -125,7 +125,7 @@ def _clamp(p: Cones, s: Sets, i):
                 s.unit[u] = STICK
 
 
-@kernel
+@lean
 def _change_sets(p: Cones, s: Sets, kind, index, bounced):
     """Moves a member that met its limit to its other set; gives it up where it bounced."""
     if kind == NORMAL:
@@ -153,12 +153,12 @@ def _change_sets(p: Cones, s: Sets, kind, index, bounced):
         s.unit[u] = STICK if still else OPEN
 
 
-@kernel
-def travel(p: Cones, s: Sets, w: Work, own, memory):
+@lean
+def travel(p: Cones, s: Sets, w: Work, own):
     """One step: as far as `own`, or to the first change of sets, which is made.
 
-    memory (2,) int64: kind and index of the last change: if the same member is to change again
-    after a step of zero, it bounced. Returns (code, own reached).
+    A member that is to change again, after a step of zero, has bounced. Returns (code, own
+    reached).
     """
     step, kind, index = _longest_step(p, s, w)
     arrived = own <= step
@@ -173,8 +173,7 @@ def travel(p: Cones, s: Sets, w: Work, own, memory):
     _advance(p, s, w, step)
     if arrived:
         return Code.SOLVED, True
-    bounced = still and memory[0] == kind and memory[1] == index
+    bounced = still and w.changed[0] == kind and w.changed[1] == index
     _change_sets(p, s, kind, index, bounced)
-    memory[0] = kind
-    memory[1] = index
+    w.changed[0], w.changed[1] = kind, index
     return Code.SOLVED, False

@@ -11,7 +11,6 @@ from stiction.bridge import layout, library
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import offset
 from stiction.contact.certificate.accelerations import Slip
-from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.calm.output import note_contacts, write_forces
 from stiction.simulate.event_driven.calm.signs import (
@@ -23,9 +22,8 @@ from stiction.simulate.event_driven.calm.signs import (
 )
 from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, Work, unpack_work
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match, read
-from stiction.simulate.event_driven.drift import FIRM
+from stiction.simulate.event_driven.drift import project
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
-from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.stages import (
     FASTEST,
     Course,
@@ -128,69 +126,6 @@ def _stand(
 
 
 @kernel
-def _project(
-    seen: Snapshot, place: Indices, press: Array, speed: Array, qvel: Array, rest: float
-) -> bool:
-    """Takes out of qvel what integration left along rows that hold, as `drift.project_velocity`;
-    whether there was something."""
-    mass, normal, tangent, friction, joint, dry = (
-        seen.mass,
-        seen.normal,
-        seen.tangent,
-        seen.friction,
-        seen.joint,
-        seen.dry,
-    )
-    spin, spin_contact, resist = seen.spin, seen.spin_contact, seen.spin_friction
-    nv, nh = qvel.shape[0], place.shape[0]
-    rows = np.empty((joint.shape[0] + 3 * nh + spin.shape[0] + dry.shape[0], nv))
-    n, most = 0, 0.0
-    for e in range(joint.shape[0]):
-        rows[n] = joint[e]
-        n += 1
-    for i in range(nh):
-        j = place[i]
-        if j < 0 or not press[i] > 0.0 or not abs(speed[j]) < FIRM * rest:
-            continue
-        rows[n] = normal[j]
-        n += 1
-        slip0, slip1 = (tangent[j, 0] * qvel).sum(), (tangent[j, 1] * qvel).sum()
-        if friction[j] > 0.0 and np.hypot(slip0, slip1) <= 2.0 * rest:
-            rows[n], rows[n + 1] = tangent[j, 0], tangent[j, 1]
-            n += 2
-        for s in range(spin.shape[0]):
-            still = abs((spin[s] * qvel).sum()) <= 2.0 * rest
-            if spin_contact[s] == j and resist[s] > 0.0 and still:
-                rows[n] = spin[s]
-                n += 1
-    for e in range(dry.shape[0]):
-        if abs((dry[e] * qvel).sum()) <= 2.0 * rest:
-            rows[n] = dry[e]
-            n += 1
-    for i in range(n):
-        most = max(most, abs((rows[i] * qvel).sum()))
-    if most <= 1e-3 * rest:
-        return False
-    upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-    if linear.factorize(mass, upper, last, 0.0) >= 0:
-        return False
-    white, basis, kept = rows[:n].copy(), np.empty((nv, nv)), np.empty(n, np.bool_)
-    for i in range(n):
-        linear.divide(upper, last, white[i])
-    rank = linear.orthonormal_rows(white, basis, kept, DEPENDENT_SHARE)
-    momentum = np.zeros(nv)
-    for i in range(nv):
-        for k in range(i, nv):
-            if k <= last[i]:
-                momentum[i] += upper[i, k] * qvel[k]
-    linear.project_out(basis, rank, momentum)
-    linear.project_out(basis, rank, momentum)
-    linear.undivide(upper, last, momentum)
-    qvel[:] = momentum
-    return True
-
-
-@kernel
 def _move(
     session: int,
     d: int,
@@ -232,7 +167,7 @@ def _move(
     quiet = quiet and nothing_closed(place, end, speed, qvel, w)
     if not quiet:
         return np.int64(Outcome.NOT_CALM), qpos, qvel
-    if _project(end, place, start.normal, speed, qvel, rest):
+    if project(end, place, start.normal, speed, qvel, rest, 2.0 * rest, 2.0 * rest):
         numbers(pointer(d + _QVEL), nv)[:] = qvel
         widen(m, d)
         load(m, d)

@@ -20,7 +20,6 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Law, Table
 from stiction.kernels.packing import pack
 from stiction.simulate.event_driven.calm.kernel import take
@@ -77,10 +76,15 @@ class CalmSteps:
         return int(self.work.counts[Count.CONTACTS])
 
     @property
-    def certificate(self) -> Certificate:
-        """Of the forces at the start or at the end of the last step, whichever is worse."""
+    def worst(self) -> float:
+        """Largest scaled violation by the forces at the start and at the end of the last step."""
+        return max(self.work.scaled.tolist())
+
+    @property
+    def verdict(self) -> tuple[Law, Table]:
+        """What the certificate of these forces is made from."""
         w = self.work
-        return from_table(Law.COULOMB, Table(w.value.copy(), w.scaled.copy(), w.where.copy()))
+        return Law.COULOMB, Table(w.value.copy(), w.scaled.copy(), w.where.copy())
 
     @property
     def record(self) -> Array:
