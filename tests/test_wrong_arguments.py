@@ -138,6 +138,57 @@ def calls(folder):
         "compare": (
             record.compare, {"load": scene, "names": ["coulomb"], "seconds": 0.01, "watch": ()},
         ),
+        "stiction.step": (stiction.step, {"model": model, "data": data, "nstep": 1}),
+        "step1": (sim.step1, {"data": data}),
+        "get_state": (sim.get_state, {"data": data}),
+        "solution.derivatives": (answer.derivatives, {"smoothing": 0.0}),
+        "solution.restricted": (answer.restricted, {"island": problem.islands()[0]}),
+        "problem.save": (problem.save, {"path": folder / "q.npz"}),
+        **trajectory_calls(folder, scene),
+        **batch_calls(model, batch),
+        "rollout": (
+            stiction.rollout,
+            {"model": model, "data": data, "nstep": 2,
+             "initial_state": np.concatenate([[0.0], data.qpos, data.qvel]), "control": None,
+             "control_spec": int(mujoco.mjtState.mjSTATE_CTRL), "state": None,
+             "sensordata": None, "initial_warmstart": None, "chunk_size": None,
+             "skip_checks": False, "persistent_pool": False, "contact": None},
+        ),
+        "sweep": (
+            stiction.sweep,
+            {"scene": "pinch", "options": {"friction": [0.5]}, "seeds": 1, "time": 0.002,
+             "contact": "coulomb", "keyframe": None, "noise": 0.0, "drop": 0.01, "out": None,
+             "retry": False, "workers": 0},
+        ),
+    }  # fmt: skip
+
+
+def trajectory_calls(folder, scene):
+    """Those of a trajectory that is there."""
+    model, data, _ = scene()
+    run = record.record(stiction.Simulator(model), data, 0.01, watch=(), samples=3)
+    run.trajectory.bind(model)
+    return {
+        "Trajectory.save": (run.trajectory.save, {"path": folder / "t.npz"}),
+        "Trajectory.bind": (run.trajectory.bind, {"model": model}),
+        "Trajectory.put": (run.trajectory.put, {"data": data, "sample": 1}),
+    }
+
+
+def batch_calls(model, batch):
+    """Those of a batch of one simulation."""
+    size = 2 * model.nv + model.na
+    return {
+        "Batch.bind": (batch.bind, {"name": "qpos"}),
+        "Batch.expand": (batch.expand, {"name": "geom_friction"}),
+        "Batch.reset": (batch.reset, {"ids": [0], "keyframe": -1, "stage": 0}),
+        "Batch.forward": (batch.forward, {"ids": [0], "stage": 0}),
+        "Batch.step of some": (batch.step, {"ids": [0], "nstep": 1, "stage": 0}),
+        "Batch.derivatives": (batch.derivatives, {"ids": [0]}),
+        "Batch.jvp": (
+            batch.jvp, {"state": np.zeros((1, size)), "control": None, "ids": [0]},
+        ),
+        "Batch.vjp": (batch.vjp, {"gradient": np.zeros((1, size)), "ids": [0]}),
     }  # fmt: skip
 
 
@@ -151,6 +202,8 @@ def test_arguments_of_wrong_types_are_taken_or_refused_in_our_words(tmp_path, mo
                     continue  # a run that long is what was asked for
                 if callable(value) and argument in CALLED:
                     continue  # what it raises is the user's
+                if argument == "workers" and value is None:
+                    continue  # as many processes as there are processors
                 tried += 1
                 try:
                     function(**{**fitting, argument: value})

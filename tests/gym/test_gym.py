@@ -259,3 +259,73 @@ def test_random_policies_run_to_the_end(name):
             assert np.isfinite(reward)
             assert info["certificate"] < 1e-6
             ended = terminated or truncated
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("x", "options"),
+        ([1], "options"),
+        ({"weight": 1.0}, "weight"),
+        ({"mass": "heavy"}, "mass"),
+        ({"mass": -1.0}, "mass"),
+        ({"mass": [1.0, 2.0]}, "mass"),
+        ({"friction": np.nan}, "friction"),
+    ],
+)
+def test_a_reset_says_which_of_its_options_it_cannot_set_and_changes_nothing(options, told):
+    env = gymnasium.make("stiction/PinchLift-v0").unwrapped
+    env.reset(seed=1)
+    before = env.model.body_mass.copy(), env.data.qpos.copy()
+    with pytest.raises(stiction.InvalidInput, match=told):
+        env.reset(options=options)
+    assert np.array_equal(env.model.body_mass, before[0])
+    assert np.array_equal(env.data.qpos, before[1])
+
+
+@pytest.mark.parametrize("seed", ["x", 1.5, -1, [1], True])
+@pytest.mark.parametrize("name", ["stiction/PinchLift-v0", "stiction/Ant-v5"])
+def test_a_seed_is_a_whole_number(name, seed):
+    with pytest.raises(stiction.InvalidInput, match="seed"):
+        gymnasium.make(name).unwrapped.reset(seed=seed)
+    with pytest.raises(stiction.InvalidInput, match="seed"):
+        stiction.gym.wrap(gymnasium.make("Ant-v5")).reset(seed=seed)
+
+
+@pytest.mark.parametrize("action", ["x", [0.0], [0.0, np.nan], None, [[0.0], [0.0, 1.0]]])
+def test_an_action_that_is_none_is_refused_and_changes_nothing(action):
+    env = gymnasium.make("stiction/PinchLift-v0").unwrapped
+    env.reset(seed=1)
+    before = env.data.qpos.copy()
+    with pytest.raises(stiction.InvalidInput, match="action"):
+        env.step(action)
+    assert np.array_equal(env.data.qpos, before)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"contact": "coulomb"}, {"simulator": "best"}, {"simulator": {"budgett": 1.0}},
+     {"simulator": {"tolerance": "x"}}],
+)  # fmt: skip
+def test_environments_are_not_made_with_options_that_are_none(wrong):
+    with pytest.raises(stiction.InvalidInput):
+        gymnasium.make("stiction/Ant-v5", **wrong)
+    with pytest.raises(stiction.InvalidInput):
+        gymnasium.make_vec(
+            "stiction/Ant-v5", num_envs=2, vectorization_mode="vector_entry_point", **wrong
+        )
+
+
+def test_an_environment_is_not_wrapped_with_what_is_no_contact_model():
+    with pytest.raises(stiction.InvalidInput, match="contact"):
+        stiction.gym.wrap(gymnasium.make("Ant-v5"), "coulomb")
+    with pytest.raises(stiction.InvalidInput, match="env"):
+        stiction.gym.wrap("Ant-v5")
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "two", None])
+def test_the_number_of_environments_is_a_whole_one(count):
+    with pytest.raises(stiction.InvalidInput, match="num_envs"):
+        gymnasium.make_vec(
+            "stiction/Ant-v5", num_envs=count, vectorization_mode="vector_entry_point"
+        )

@@ -45,6 +45,27 @@ def test_ctrl_c_ends_many_steps_soon_and_between_two_of_them(stepper):
     simulator.step(data, 10)
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_ctrl_c_ends_many_steps_of_what_moves_with_the_bits_of_as_many_steps():
+    model, data = load(BOX)
+    data.xfrc_applied[1, 0] = 100.0  # it slides for ever
+    simulator = stiction.Simulator(model)
+    simulator.step(data, 10)
+    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        simulator.step(data, FOREVER)
+    assert time.perf_counter() - begun < 1.5
+    twin = mujoco.MjData(model)
+    twin.xfrc_applied[1, 0] = 100.0
+    stiction.Simulator(model).step(twin, round(data.time / model.opt.timestep))
+    assert twin.qpos[0] > 1.0
+    assert state(twin) == state(data)
+    simulator.step(data, 10)
+    assert np.isfinite(data.qpos).all()
+
+
 def test_steps_in_chunks_are_the_same_steps():
     model, one = load(BOX)
     many = mujoco.MjData(model)

@@ -51,6 +51,9 @@ class PinchLift(Task):
     frames = 10
     actions = 2
     observations = 12
+    asks: ClassVar[dict[str, tuple[tuple[int, ...], float]]] = {
+        "mass": ((), 1e-6), "friction": ((), 0.0),
+    }  # fmt: skip
     varied = (
         "body_mass", "body_inertia", "geom_friction", "body_subtreemass", "body_invweight0",
         "dof_invweight0", "dof_M0", "actuator_acc0",

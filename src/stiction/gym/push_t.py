@@ -46,6 +46,9 @@ class PushT(Task):
     frames = 10
     actions = 2
     observations = 12
+    asks: ClassVar[dict[str, tuple[tuple[int, ...], float]]] = {
+        "pose": ((3,), -np.inf), "pusher": ((2,), -np.inf),
+    }  # fmt: skip
     camera: ClassVar[dict[str, Any]] = {
         "distance": 0.9, "azimuth": 90.0, "elevation": -60.0, "lookat": np.array([0, 0, 0]),
     }  # fmt: skip

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Unpack, cast
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.models.model import ContactModel
-from stiction.simulate.settings import Options
+from stiction.errors import InvalidInput
+from stiction.simulate.options import is_whole
+from stiction.simulate.settings import Options, check_settings
 from stiction.simulate.simulator import Simulator
 
 
@@ -22,6 +24,7 @@ class Stepping:
 
     def __init__(self, contact: ContactModel | None = None, **options: Unpack[Options]) -> None:
         self._contact, self._options = contact, {"on_failure": "best", **options}
+        check_settings(contact, **cast(Options, self._options))  # now, not at the first step
         self._simulator: Simulator | None = None
         self.certificate = 0.0
         """Largest violation of any law of contact in the last call's steps."""
@@ -59,6 +62,27 @@ class Stepping:
             self._simulator.forget()
 
 
+def checked_options(simulator: Any) -> Options:
+    """Options of `Simulator`, by name; InvalidInput for what are none."""
+    given = {} if simulator is None else simulator
+    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+        raise InvalidInput("simulator", f"is {simulator!r}: options of Simulator by their names")
+    unknown = sorted(set(given) - set(Options.__annotations__))
+    if unknown:
+        known = ", ".join(Options.__annotations__)
+        raise InvalidInput("simulator", f"has {unknown[0]!r}: options are {known}")
+    return cast(Options, given)
+
+
+def checked_seed(seed: Any) -> int | None:
+    """A seed as Gymnasium takes it; InvalidInput for what is none."""
+    if seed is None:
+        return None
+    if not (is_whole(seed) and seed >= 0):
+        raise InvalidInput("seed", f"is {seed!r}: a whole number, 0 or more, or None")
+    return int(seed)
+
+
 class Exact:
     """Put before a `MujocoEnv` in a class's bases, makes it step by stiction.
 
@@ -78,7 +102,7 @@ class Exact:
         simulator: Options | None = None,
         **kwargs: Any,
     ) -> None:
-        self.stepping = Stepping(contact, **(simulator or {}))
+        self.stepping = Stepping(contact, **checked_options(simulator))
         super().__init__(*args, **kwargs)
         if hasattr(self, "_ezpickle_kwargs"):  # copies are made of what the environment notes here
             self._ezpickle_kwargs |= {"contact": contact, "simulator": simulator}
@@ -99,6 +123,7 @@ class Exact:
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """As the environment's own, with the certificate in `info`."""
+        seed = checked_seed(seed)
         self.stepping.forget()
         observation, info = super().reset(seed=seed, options=options)  # type: ignore[misc]
         return observation, {**info, "certificate": self.stepping.certificate}

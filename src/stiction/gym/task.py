@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +13,9 @@ from gymnasium.spaces import Box
 from gymnasium.utils import EzPickle
 from numpy.typing import NDArray
 
-from stiction.gym.stepping import Exact
+from stiction.contact.problem.validation import real
+from stiction.errors import InvalidInput
+from stiction.gym.stepping import Exact, checked_seed
 
 Array = NDArray[np.float64]
 
@@ -30,6 +33,8 @@ class Task(Exact, MujocoEnv, EzPickle):
     actions: ClassVar[int]
     observations: ClassVar[int]
     camera: ClassVar[dict[str, Any]]
+    asks: ClassVar[dict[str, tuple[tuple[int, ...], float]]]
+    """Shape, and least value, of what `reset(options=...)` may set."""
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (Gymnasium's own form)
         "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"]
@@ -54,7 +59,8 @@ class Task(Exact, MujocoEnv, EzPickle):
 
     def controls(self, action: NDArray[Any]) -> Array:
         """(nu,) the controls that an action stands for, those beyond its bounds as at them."""
-        return self.drive(np.clip(np.asarray(action, np.float64), -1.0, 1.0))
+        given = real("action", action, (self.actions,))
+        return self.drive(np.clip(given, -1.0, 1.0))
 
     def drive(self, action: Array) -> Array:
         """(nu,) the controls that an action within its bounds stands for."""
@@ -72,8 +78,25 @@ class Task(Exact, MujocoEnv, EzPickle):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """A new start; see the class for the `options`."""
-        self.asked = options or {}
+        asked = self._checked({} if options is None else options)
+        seed = checked_seed(seed)
+        self.asked = asked
         return super().reset(seed=seed, options=options)
+
+    def _checked(self, options: Any) -> dict[str, Any]:
+        """What a reset is asked for; InvalidInput names what it cannot set."""
+        if not isinstance(options, Mapping):
+            raise InvalidInput("options", f"is {options!r}: values by name")
+        asked = {}
+        for name, value in options.items():
+            if name not in self.asks:
+                known = ", ".join(self.asks)
+                raise InvalidInput("options", f"has {name!r}: a reset sets {known}")
+            shape, least = self.asks[name]
+            asked[name] = real(f"options[{name!r}]", value, shape)
+            if not (asked[name] >= least).all():
+                raise InvalidInput(f"options[{name!r}]", f"is {value!r}: {least:g} or more")
+        return asked
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes the action; see the class for what comes of it."""

@@ -16,9 +16,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from stiction.contact.models.model import ContactModel
+from stiction.errors import InvalidInput
 from stiction.gym.registration import make_exact
-from stiction.gym.stepping import Exact, Stepping
+from stiction.gym.stepping import Exact, Stepping, checked_options
 from stiction.simulate.batch.batch import Batch
+from stiction.simulate.options import is_whole
 from stiction.simulate.settings import Options
 
 STATE = ("time", "qpos", "qvel", "act", "qacc_warmstart", "qfrc_applied", "xfrc_applied")
@@ -166,7 +168,10 @@ def make_batched(
     **kwargs: Any,
 ) -> BatchedEnv:
     """Environments of the class at "module:Class" on `nthread` threads (0: all processors)."""
+    for name, value, least in (("num_envs", num_envs, 1), ("nthread", nthread, 0)):
+        if not (is_whole(value) and least <= value < 2**31):
+            raise InvalidInput(name, f"is {value!r}: a whole number, {least} or more")
     return BatchedEnv(
-        place, num_envs, max_episode_steps, nthread, autoreset_mode, contact, simulator or {},
-        **kwargs,
+        place, int(num_envs), max_episode_steps, nthread, autoreset_mode, contact,
+        checked_options(simulator), **kwargs,
     )  # fmt: skip

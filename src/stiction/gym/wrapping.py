@@ -10,7 +10,7 @@ from gymnasium.utils import RecordConstructorArgs
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
 from stiction.gym.dm_control import wrap_physics
-from stiction.gym.stepping import Stepping
+from stiction.gym.stepping import Stepping, checked_seed
 from stiction.simulate.settings import Options
 
 
@@ -63,6 +63,7 @@ class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """As the environment's own, with the certificate in `info`."""
+        seed = checked_seed(seed)
         self.stepping.forget()
         observation, info = self.env.reset(seed=seed, options=options)
         return observation, {**info, "certificate": self.stepping.certificate}

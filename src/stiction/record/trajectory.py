@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.files import read_npz
 from stiction.errors import InvalidInput, as_path
+from stiction.simulate.options import is_whole
 
 Array = NDArray[np.float64]
 
@@ -101,6 +102,8 @@ class Trajectory:
         return model
 
     def _check(self, model: mujoco.MjModel) -> None:
+        if not isinstance(model, mujoco.MjModel):
+            raise InvalidInput("model", f"is {model!r}: a mujoco.MjModel")
         states = (self.qpos, self.qvel, self.ctrl, self.act, self.mocap_pos)
         have = tuple(state.shape[1] for state in states)
         need = (model.nq, model.nv, model.nu, model.na, model.nmocap)
@@ -113,6 +116,14 @@ class Trajectory:
 
     def put(self, data: mujoco.MjData, sample: int) -> None:
         """Writes one sample into data; `mj_forward` derives the rest."""
+        if not isinstance(data, mujoco.MjData):
+            raise InvalidInput("data", f"is {data!r}: a mujoco.MjData")
+        if not (is_whole(sample) and -len(self) <= sample < len(self)):
+            raise InvalidInput("sample", f"is {sample!r}: one of {len(self)} samples")
+        for name in _STATES[1:]:
+            have, need = getattr(data, name).shape, getattr(self, name).shape[1:]
+            if have != need:
+                raise InvalidInput("data", f"has {name} of shape {have}, the trajectory of {need}")
         data.time = self.time[sample]
         for name in _STATES[1:]:
             getattr(data, name)[:] = getattr(self, name)[sample]

@@ -62,6 +62,7 @@ def sweep(
     A run that raises, or whose process dies twice, is a row that says so. Ctrl-C stops the sweep
     and keeps what was done.
     """
+    _check_ways(retry, workers, ray, on_progress)
     varied, runs = _plan(scene, options, seeds, time, contact, keyframe, noise, drop)
     seconds = runs[0].seconds
     folder = None if out is None else as_path("out", out)
@@ -97,6 +98,18 @@ def sweep(
     return table
 
 
+def _check_ways(retry: object, workers: object, ray: object, on_progress: object) -> None:
+    """Raises InvalidInput for a way to run that is none."""
+    if not isinstance(retry, bool):
+        raise InvalidInput("retry", f"is {retry!r}: True or False")
+    if workers is not None and not (is_count(workers, 0) and not isinstance(workers, bool)):
+        raise InvalidInput("workers", f"is {workers!r}: a whole number, 0 or more, or None")
+    if ray is not None and not isinstance(ray, str):
+        raise InvalidInput("ray", f"is {ray!r}: the address of a cluster, or 'auto'")
+    if on_progress is not None and not callable(on_progress):
+        raise InvalidInput("on_progress", f"is {on_progress!r}: a function, or None")
+
+
 def _ended(
     runs: Sequence[Run], workers: int | None, ray: str | None
 ) -> Generator[tuple[int, Row], None, None]:
@@ -108,7 +121,7 @@ def _ended(
     elif workers == 0:
         yield from enumerate(map(execute, runs))
     else:
-        yield from in_processes(runs, workers or os.cpu_count() or 1)
+        yield from in_processes(runs, int(workers or os.cpu_count() or 1))
 
 
 def _plan(
@@ -131,6 +144,8 @@ def _plan(
     for word, value in (("time", seconds), ("noise", noise), ("drop", drop)):
         if not (is_number(value) and 0.0 <= value < float("inf")):
             raise InvalidInput(word, f"is {value!r}: a number that is not negative")
+    if keyframe is not None and not isinstance(keyframe, str):
+        raise InvalidInput("keyframe", f"is {keyframe!r}: the name of a keyframe, or None")
     if not isinstance(options, Mapping):
         raise InvalidInput("options", f"is {options!r}: values by the name of an option")
     varied = {key: _values(name, key, list(given)) for key, given in options.items()}

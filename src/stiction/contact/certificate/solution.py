@@ -86,6 +86,8 @@ class ContactSolution:
 
     def restricted(self, island: Island) -> ContactSolution:
         """The part of the solution that belongs to one island, as a warm start for it."""
+        if not isinstance(island, Island):
+            raise InvalidInput("island", f"is {island!r}: one of the problem's `islands()`")
         contacts = island.contacts
         velocity = self.velocity[island.dofs]
         return replace(

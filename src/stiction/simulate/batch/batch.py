@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import mujoco
@@ -12,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stiction.bridge.validation import check_model
 from stiction.contact.models.model import ContactModel
-from stiction.errors import InvalidInput, StictionError
+from stiction.errors import InvalidInput, StictionError, real_numbers
 from stiction.simulate.batch.core import Core
 from stiction.simulate.derivatives.transition import Want
 from stiction.simulate.options import is_whole
@@ -21,8 +23,7 @@ from stiction.simulate.steppers import TimeStepping
 
 Array = NDArray[np.float64]
 
-checked_ids: Any = mujoco_batch._ids
-"""Simulations as the methods of a batch take them: sorted numbers, or None for all."""
+STAGES = tuple(int(stage) for stage in mujoco.mjtStage.__members__.values())
 
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 
@@ -44,14 +45,37 @@ class SimulationError(StictionError, mujoco_batch.SimulationError):  # type: ign
         return _same_error, (self.ids, self.ncall, str(self))
 
 
-def _rows(name: str, given: ArrayLike | None, shape: tuple[int, int]) -> Array:
-    """An array of that shape that kernels can read, zero where none is given."""
-    if given is None:
-        return np.zeros(shape)
-    rows = np.ascontiguousarray(given, np.float64)
+def _rows(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
+    """An array of that shape that kernels can read."""
+    rows = np.ascontiguousarray(real_numbers(name, given), np.float64)
     if rows.shape != shape:
         raise InvalidInput(name, f"must have shape {shape}", rows.shape)
     return rows
+
+
+@contextmanager
+def _naming(argument: str) -> Iterator[None]:
+    """Lets what MuJoCo says of an argument be an `InvalidInput` that names it."""
+    try:
+        yield
+    except StictionError:
+        raise
+    except Exception as error:
+        raise InvalidInput(argument, f"is not taken: {error}") from None
+
+
+def checked_ids(ids: ArrayLike | None, nsim: int) -> NDArray[np.int32] | None:
+    """Simulations as the methods of a batch take them: sorted numbers, or None for all."""
+    with _naming("ids"):
+        chosen: NDArray[np.int32] | None = mujoco_batch._ids(ids, nsim)
+        return chosen
+
+
+def _stage(stage: Any) -> int:
+    known = isinstance(stage, mujoco.mjtStage) or (is_whole(stage) and int(stage) in STAGES)
+    if not known:
+        raise InvalidInput("stage", f"is {stage!r}: one of `mujoco.mjtStage`")
+    return int(stage)
 
 
 def _same_error(ids: NDArray[np.int_], ncall: int, text: str) -> SimulationError:
@@ -134,7 +158,37 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         """
         if not (is_whole(nstep) and 1 <= nstep < 2**63):
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
-        super().step(ids, int(nstep), stage)
+        super().step(checked_ids(ids, self.nsim), int(nstep), _stage(stage))
+
+    def forward(
+        self, ids: ArrayLike | None = None, stage: int = int(mujoco.mjtStage.mjSTAGE_ACC)
+    ) -> None:
+        """MuJoCo's: evaluates the simulations up to a stage."""
+        super().forward(checked_ids(ids, self.nsim), _stage(stage))
+
+    def reset(
+        self,
+        ids: ArrayLike | None = None,
+        keyframe: ArrayLike = -1,
+        stage: int = int(mujoco.mjtStage.mjSTAGE_ACC),
+    ) -> None:
+        """MuJoCo's: puts simulations back to the model's initial state, or to a keyframe each, (n,)
+        or one for all, and evaluates them up to a stage."""
+        chosen, stage = checked_ids(ids, self.nsim), _stage(stage)
+        with _naming("keyframe"):
+            super().reset(chosen, keyframe, stage)
+
+    def bind(self, name: str) -> NDArray[Any]:
+        """MuJoCo's: a live array (nsim, ...) of a field of MjData."""
+        with _naming("name"):
+            bound: NDArray[Any] = super().bind(name)
+            return bound
+
+    def expand(self, name: str) -> NDArray[Any]:
+        """MuJoCo's: a live array (nsim, ...) of a field of the model, each simulation its own."""
+        with _naming("name"):
+            own: NDArray[Any] = super().expand(name)
+            return own
 
     def derivatives(self, ids: ArrayLike | None = None) -> tuple[Array, Array]:
         """A (n, 2 nv + na, 2 nv + na) and B (n, 2 nv + na, nu) of the step that each simulation
@@ -158,7 +212,11 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         state (n, 2 nv + na) and of its controls (n, nu), None for none: A state + B control,
         without A and B. ids: as for `derivatives`."""
         n, size = self._sizes(ids)
-        given = [_rows("state", state, (n, size)), _rows("control", control, (n, self.model.nu))]
+        inputs = int(self.model.nu)
+        given = [
+            _rows("state", np.zeros((n, size)) if state is None else state, (n, size)),
+            _rows("control", np.zeros((n, inputs)) if control is None else control, (n, inputs)),
+        ]
         out = np.empty((n, size))
         self._differentiate(Want.FORWARD, ids, [*given, out])
         return out

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from stiction.bridge.changes import Fields
 from stiction.bridge.validation import check_data
 from stiction.contact.models.model import ContactModel
+from stiction.errors import InvalidInput, StictionError, real_numbers
 from stiction.simulate.batch.batch import Batch, SimulationError
-from stiction.simulate.settings import Options
+from stiction.simulate.options import is_flag, is_whole
+from stiction.simulate.settings import Options, check_settings
 
 Array = NDArray[np.float64]
 
@@ -42,8 +44,71 @@ class Rollout(mujoco_rollout.Rollout):  # type: ignore[misc]
         **options: Unpack[Options],
     ) -> None:
         super().__init__(nthread=0)
-        self.nthread = 0 if nthread is None else nthread
+        if nthread is not None and not (is_whole(nthread) and 0 <= nthread < 2**31):
+            raise InvalidInput("nthread", f"is {nthread!r}: a whole number, 0 or more")
+        self.nthread = 0 if nthread is None else int(nthread)
         self.rollout_ = _Runner(self.nthread, contact, options)
+
+    def rollout(
+        self,
+        model: mujoco.MjModel | Sequence[mujoco.MjModel],
+        data: mujoco.MjData | Sequence[mujoco.MjData],
+        initial_state: ArrayLike,
+        control: ArrayLike | None = None,
+        **arguments: Any,
+    ) -> tuple[Array, Array]:
+        """As `mujoco.rollout.Rollout.rollout`; what it refuses is an InvalidInput."""
+        try:
+            filled: tuple[Array, Array] = super().rollout(
+                model, data, initial_state, control, **arguments
+            )
+        except StictionError:
+            raise
+        except Exception as error:
+            if not isinstance(error, ValueError):  # MuJoCo stumbled over it
+                _check_types(model, data, initial_state, control, arguments)
+            named = ("initial_state", "data", "model", "control", *arguments)
+            told = next((name for name in named if name in str(error)), "data")
+            raise Refused(told, str(error)) from None
+        return filled
+
+
+class Refused(InvalidInput):
+    """An argument that MuJoCo's own rollouts refuse, in its words."""
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def _check_types(
+    model: Any, data: Any, initial_state: Any, control: Any, arguments: dict[str, Any]
+) -> None:
+    """Raises InvalidInput for arguments of wrong types."""
+    for name, value, kind in (("model", model, mujoco.MjModel), ("data", data, mujoco.MjData)):
+        one = isinstance(value, kind)
+        if not one and not (isinstance(value, (list, tuple)) and len(value)):
+            raise InvalidInput(name, f"is {value!r}: a mujoco.{kind.__name__}, or a list of some")
+        for each in () if one else value:
+            if not isinstance(each, kind):
+                raise InvalidInput(name, f"has {each!r}: not a mujoco.{kind.__name__}")
+    warm = arguments.get("initial_warmstart")
+    for name, value in (("control", control), ("initial_warmstart", warm)):
+        if value is not None:
+            real_numbers(name, value)
+    real_numbers("initial_state", initial_state)
+    for name in ("state", "sensordata"):
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, np.ndarray):
+            raise InvalidInput(name, f"is {value!r}: an array to be filled, or None")
+    for name in ("nstep", "chunk_size"):
+        value = arguments.get(name)
+        if value is not None and not (is_whole(value) and abs(value) < 2**31):
+            raise InvalidInput(name, f"is {value!r}: a whole number, or None")
+    spec = arguments.get("control_spec", _CTRL)
+    if not isinstance(spec, _STATE) and not (is_whole(spec) and 0 <= spec < 2**31):
+        raise InvalidInput("control_spec", f"is {spec!r}: bits of mujoco.mjtState")
+    if not is_flag(arguments.get("skip_checks", False)):
+        raise InvalidInput("skip_checks", f"is {arguments['skip_checks']!r}: True or False")
 
 
 class _Runner:
@@ -94,7 +159,7 @@ class _Runner:
         try:
             batch.rollout(nstep, control, control_spec, record=tuple(out), out=out)
         except SimulationError as error:
-            warnings.warn(f"{error}; they repeat their last state", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"{error}; they repeat their last state", RuntimeWarning, stacklevel=5)
 
     def _check(self, data: Any, nstep: int, chunk_size: int | None) -> None:
         """MuJoCo's own checks, in its words."""
@@ -171,6 +236,9 @@ def rollout(
     run as there are data; these are not written to. A rollout whose step fails repeats its last
     state, and a RuntimeWarning says why. `contact` and the options are those of `Simulator`.
     """
+    if not is_flag(persistent_pool):
+        raise InvalidInput("persistent_pool", f"is {persistent_pool!r}: True or False")
+    check_settings(contact, **options)
     nthread = len(data) if isinstance(data, list) and len(data) > 1 else 0
     arguments: dict[str, Any] = {
         "control_spec": control_spec, "skip_checks": skip_checks, "nstep": nstep,
