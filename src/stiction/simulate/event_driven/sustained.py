@@ -39,6 +39,7 @@ from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.contact.problem.cones import DEPENDENT, Cones, build_cones, from_impulses, to_impulses
 from stiction.contact.problem.scales import weights
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.contact.solvers.baraff.sharing import share_load
 from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
@@ -227,7 +228,7 @@ def drive(
 ) -> tuple[Array, Array, Array, Array, Array, Any, int]:  # fmt: skip
     """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
     call, since passing arrays to and from Python costs more than the solve. guess: normal, tangent
-    and box forces to start from, or empty ones."""
+    and box forces to start from, or empty ones: then from a load that is shared, if that can be."""
     white, upper, last, free = whiten(arrays, drift)
     if not np.isfinite(free).all():
         nh, ne, nb = arrays.normal.shape[0], arrays.joint.shape[0], arrays.box.shape[0]
@@ -235,11 +236,16 @@ def drive(
         return free, none[0], none[1], none[2], none[3], np.int64(Code.SINGULAR), 0
     cones, joints = build_cones(white, arrays)
     fixed, along = fix_units(cones, sliding, direction, turning)
-    theta, phi = np.empty(0), np.empty((0, 2))
-    limit, attempts, spent = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS, 0
+    theta, phi, spent = np.empty(0), np.empty((0, 2)), 0
+    limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
     if guess[0].shape[0] == arrays.normal.shape[0] and guess[2].shape[0] == arrays.box.shape[0]:
         theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
         limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
+    else:
+        shared, shared_phi, holds = share_load(cones, fixed)
+        if holds:
+            theta, phi = shared, shared_phi
+            limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
     while True:
         theta, phi, code, steps, _ = solve_driving(
             cones, fixed, along, theta, phi, limit, DRIVING_ROUNDS, attempts
