@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,3 +295,27 @@ def test_a_reader_of_bench_that_stops_early_sees_no_traceback():
         process.wait(timeout=60)
     assert process.returncode == 0
     assert told == ""
+
+
+@pytest.mark.parametrize(
+    "content", [b"", bytes(range(256)) * 8, b"<mujoco", b"<mujoco><worldbody>"]
+)
+@pytest.mark.parametrize("command", ["run", "compare", "diagnose"])
+@pytest.mark.parametrize("name", ["broken.xml", "broken.urdf"])
+def test_a_scene_that_is_no_model_is_one_line(name, command, content, capfd):
+    Path(name).write_bytes(content)
+    code = cli.main([command, name])
+    told = capfd.readouterr()
+    assert code == 2
+    assert "Traceback" not in told.out + told.err
+    assert "broken" in told.err
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["friction", "=", "=0.5", "friction=", "friction=a=b", "friction==1", "a b=1", "force=[1"],
+)
+def test_a_setting_that_is_none_is_named(setting, capfd):
+    assert cli.main(["run", "pinch", "--time", "0.01", "--set", setting]) == 2
+    told = capfd.readouterr()
+    assert "Traceback" not in told.out + told.err

@@ -1,5 +1,7 @@
 """`stiction solve`."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -140,3 +142,34 @@ def test_wrong_arguments_are_told_in_one_line(words, said, capsys):
     err = capsys.readouterr().err
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def damaged():
+    """Files by name that hold no problem, each in its own way."""
+    block().save("whole.npz")
+    fclib.write("whole.hdf5", block())
+    for name in ("whole.npz", "whole.hdf5"):
+        content = Path(name).read_bytes()
+        stem, end = name.split(".")
+        for part in (0.0, 0.1, 0.5, 0.9, 0.999):
+            yield f"{stem}_{part}.{end}", content[: int(part * len(content))]
+        rng = np.random.default_rng(5)
+        for seed in range(8):
+            changed = np.frombuffer(content, np.uint8).copy()
+            at = rng.integers(len(changed), size=40)
+            changed[at] = rng.integers(256, size=40)
+            yield f"{stem}_changed_{seed}.{end}", changed.tobytes()
+        yield f"binary.{end}", np.random.default_rng(1).bytes(3000)
+        yield f"text.{end}", b"nothing of the kind\n"
+
+
+def test_damaged_files_are_a_line_each_without_a_traceback(capfd):
+    for name, content in damaged():
+        Path(name).write_bytes(content)
+        code = cli.main(["solve", name])
+        told = capfd.readouterr()
+        assert "Traceback" not in told.out + told.err, name
+        if code != 0:
+            assert told.err.startswith("stiction: "), (name, told.err)
+            assert told.err.count("\n") == 1, (name, told.err)
+            assert name in told.err
