@@ -24,7 +24,7 @@ from stiction.kernels.dense import row_dot
 SHARE_STEPS = 100
 """Steps at most: enough for what a few bodies share; of more driving starts without a guess."""
 
-SHARED = 1e-2
+LEFT_UNHELD = 1e-2
 """Acceleration that may be left, of the load: Newton's method takes it out where the sets are
 right."""
 
@@ -87,7 +87,7 @@ def share_load(p: Cones, fixed):
     by_theta, by_phi, v = np.zeros(n), np.zeros((units, 2)), np.zeros(r)
     step, momentum = 1.0 / (n + 2.0 * units), 1.0  # over the trace: rows have length one at most
     for _ in range(SHARE_STEPS):
-        if _slope(p, ahead, ahead_phi, v, by_theta, by_phi) <= SHARED:
+        if _slope(p, ahead, ahead_phi, v, by_theta, by_phi) <= LEFT_UNHELD:
             return ahead, ahead_phi, True
         before, before_phi = theta, phi
         theta, phi = ahead - step * by_theta, ahead_phi - step * by_phi
