@@ -16,10 +16,13 @@ leads uphill. Symbols: `cones.py`. Where no forces hold everything, or something
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stiction.contact.problem.cones import Cones
 from stiction.kernels.compile import kernel, lean
 from stiction.kernels.dense import row_dot
+
+Array = NDArray[np.float64]
 
 SHARE_STEPS = 100
 """Steps at most: enough for what a few bodies share; of more driving starts without a guess."""
@@ -30,7 +33,7 @@ right."""
 
 
 @lean
-def _project(p: Cones, theta, phi):
+def _project(p: Cones, theta: Array, phi: Array) -> None:
     """The nearest forces within each contact's cone; those of intervals within their limits."""
     for i in range(theta.shape[0]):
         first = p.first[i]
@@ -50,7 +53,7 @@ def _project(p: Cones, theta, phi):
 
 
 @lean
-def _slope(p: Cones, theta, phi, v, by_theta, by_phi):
+def _slope(p: Cones, theta: Array, phi: Array, v: Array, by_theta: Array, by_phi: Array) -> float:
     """Accelerations along all rows into by_theta and by_phi; the largest. Overwrites v (r,)."""
     n, r = p.normal.shape
     units = phi.shape[0]
@@ -75,7 +78,7 @@ def _slope(p: Cones, theta, phi, v, by_theta, by_phi):
 
 
 @kernel
-def share_load(p: Cones, fixed):
+def share_load(p: Cones, fixed: NDArray[np.bool_]) -> tuple[Array, Array, bool]:
     """(theta, phi, whether they hold all rows): forces of which each contact bears its share; fixed
     (u,): units with dynamic friction."""
     n, r = p.normal.shape
