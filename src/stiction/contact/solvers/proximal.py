@@ -77,7 +77,7 @@ MAY_PRESS = 1e-6
 PRESSES = 1e-9
 """Impulse over the load, by energy, beyond which it does; below it is rounding, divided by eps."""
 
-AT_LIMIT = 1e-9
+AT_LIMIT = 1e-5
 """Share of its limit that friction may lack, and yet be taken to slide as it did, when an island is
 begun with the impulses of the last step: what has slid to where it stands still, or all but, has
 no speed to tell by."""
