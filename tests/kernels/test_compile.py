@@ -259,6 +259,20 @@ def test_pruning_keeps_the_last_used_and_everything_that_is_not_a_cache(tmp_path
     assert left == {*old[: cache_directory.KEPT], "notes"}
 
 
+def test_a_kernel_is_compiled_once_for_all_constants_that_it_is_called_with():
+    @kernel
+    def doubled(x):
+        return 2 * x
+
+    @kernel
+    def total(x):
+        return doubled(1) + doubled(2) + doubled(x)
+
+    assert total(3) == 12
+    if hasattr(doubled, "_callee"):
+        assert len(doubled._callee.signatures) == 1
+
+
 def test_a_kernel_returns_a_code_that_names_a_status():
     @kernel
     def smallest(q):

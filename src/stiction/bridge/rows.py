@@ -372,5 +372,7 @@ def read_normals(d, count, key):
     contacts = pointer(d + _CONTACT)
     for i in range(count):
         if key[i, Key.INDEX] >= 0:
-            out[i] = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 3)
+            normal = numbers(contacts + key[i, Key.INDEX] * _CONTACT_SIZE + _FRAME, 3)
+            for k in range(3):  # a row at once has Numba compile what it says of wrong shapes
+                out[i, k] = normal[k]
     return out

@@ -2,7 +2,8 @@
 operator of two numbers is, and how an entry of an array is read.
 
 Numba asks each of some twenty templates of an operator whether it takes two numbers, at each use;
-the answer is the same in all functions (`OperatorMemory`). An entry of a `PlainArray` is an
+the answer is the same in all functions (`OperatorMemory`). It compiles a kernel that is called with
+constants for each of them apart; to ours a constant is a number. An entry of a `PlainArray` is an
 address and a load (`KernelLower`).
 """
 
@@ -23,7 +24,8 @@ _SIMPLE = (types.Number, types.Boolean, types.Array, types.Literal, types.IntEnu
 
 
 class OperatorMemory(Context):
-    """A typing context of Numba, which stands for `real` and remembers what operators are."""
+    """A typing context of Numba, which stands for `real`, remembers what operators are, and calls
+    kernels with numbers where there are constants."""
 
     __slots__ = ("_real",)
 
@@ -38,6 +40,8 @@ class OperatorMemory(Context):
                 return None  # as for any other index
         elif getattr(func, "typing_key", func) in _OPERATORS and not kws:
             return self._remembered(func, tuple(args))
+        elif isinstance(func, types.Dispatcher):
+            args = tuple(map(types.unliteral, args))
         return self._real.resolve_function_type(func, args, kws)
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
