@@ -200,10 +200,13 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
 
 
 @lean_leaf
-def drop_immobile(weight, i, rows):
+def drop_immobile(b: Blocks, i, weight):
     """Lets the normal of block i move nothing if that is what it does but for rounding."""
-    if rows >= 3 and weight[i, 0] <= IMMOBILE * max(weight[i, 1], weight[i, 2]):
-        weight[i, 0] = 0.0
+    if b.head[i, Head.ROWS] < 3 or weight[i, 0] > IMMOBILE * max(weight[i, 1], weight[i, 2]):
+        return
+    weight[i, 0] = 0.0
+    for c in range(b.head[i, Head.VALUE], b.head[i, Head.VALUE] + b.head[i, Head.WIDTH]):
+        b.value[c] = 0.0
 
 
 @lean
@@ -229,7 +232,7 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
             for r in range(single, rows):
                 _add_inertia(b, i, r, begin, end, low, factor, work, weight)
             end = begin
-        drop_immobile(weight, i, rows)
+        drop_immobile(b, i, weight)
 
 
 @lean

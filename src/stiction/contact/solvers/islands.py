@@ -154,7 +154,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
             for c in range(width):
                 y.x[b.column[c0 + c]] = b.value[a0 + c]
             weight[i, r] = sparse.inverse_form(s, low, high, y.x)
-        drop_immobile(weight, i, b.head[i, Head.ROWS])
+        drop_immobile(b, i, weight)
 
 
 @stage("void(intp)", eager=False)
