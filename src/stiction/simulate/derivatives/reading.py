@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.bridge.layout import integer, number, numbers, offset, pointer
+from stiction.bridge.layout import integer, number, numbers, offset, pointer, size_of
 from stiction.bridge.rows import Key, Place, merge_gaps
 from stiction.contact.derivatives.held_rows import Held, Size, read_held
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
@@ -24,6 +24,9 @@ from stiction.tolerances import RESIDUAL
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _NE, _NEFC, _LOSS = (offset("mjData", name) for name in ("ne", "nefc", "efc_frictionloss"))
 
+_CONTACT, _DIM = offset("mjData", "contact"), offset("mjContact", "dim")
+_CONTACT_SIZE = size_of("mjContact")
+
 SPANNED = 1e-7
 """What is left of a row of length 1, of two bodies, beside others that span it."""
 
@@ -34,13 +37,17 @@ matter: each is then taken for itself."""
 
 @kernel
 def _restore(m, d, config: Config, b: Blocks, count, step: Step):
-    """Gives blocks the bounds and limits of the step, which its overlap's problem wrote over."""
+    """Gives blocks the rows, bounds and limits of the step, which its overlap's problem wrote
+    over."""
     dt, nefc = number(m + _TIMESTEP), integer(d + _NEFC)
     loss = numbers(pointer(d + _LOSS), nefc)
     begin = count
     for i in range(count):
         gap, of_geoms = step.place[i, Place.GAP], step.key[i, Key.INDEX] >= 0
         b.data[i, Datum.BOUND] = 0.0
+        if of_geoms:
+            contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
+            b.head[i, Head.ROWS] = integer(contact + _DIM)
         if b.head[i, Head.KIND] == Kind.BOX:
             b.data[i, Datum.LIMIT] = dt * loss[step.key[i, Key.ROW]]
         elif gap > (config.near if of_geoms else config.touch):
