@@ -32,6 +32,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.dense import dot
 from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
 
 Array = NDArray[np.float64]
@@ -95,13 +96,31 @@ def are_iterated(m: int, first: int, second: int) -> bool:
     return known and (smooth or (a != SPHERE and (a == CYLINDER or b == CYLINDER)))
 
 
+@leaf
+def into(turn: Array, x: Array) -> Array:
+    """(3,) x in the axes of a geom. (A product by `@` would be a library's: ten times the time.)"""
+    out = np.empty(3)
+    for c in range(3):
+        out[c] = turn[0, c] * x[0] + turn[1, c] * x[1] + turn[2, c] * x[2]
+    return out
+
+
+@leaf
+def out_of(turn: Array, x: Array) -> Array:
+    """(3,) x from the axes of a geom."""
+    out = np.empty(3)
+    for c in range(3):
+        out[c] = turn[c, 0] * x[0] + turn[c, 1] * x[1] + turn[c, 2] * x[2]
+    return out
+
+
 @kernel
 def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
     """A geom, and the feature of it that a point lies on."""
     kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
     size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
     place, turn = frame_of(d, geom)
-    feature, at = np.zeros(3), turn.T @ (point - place)
+    feature, at = np.zeros(3), into(turn, point - place)
     if kind == BOX:
         for c in range(3):
             if abs(at[c]) > (1.0 - AT_END) * size[c]:
@@ -139,17 +158,17 @@ def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
     """The point of a feature that has the normal n of a contact, and its radii along the tangents
     across (2, 3); along what is straight, the point beside `guide` (3,), and no radius. Whether
     there is one."""
-    normal, at = s.sign * (s.turn.T @ n), s.turn.T @ (guide - s.place)
-    tangents = across @ s.turn
+    normal, at = s.sign * into(s.turn, n), into(s.turn, guide - s.place)
+    p, q = into(s.turn, across[0]), into(s.turn, across[1])
     s.radii[:] = 0.0
     if s.kind == ELLIPSOID:
         square = s.size * s.size
-        height = np.sqrt(normal @ (square * normal))
+        height = np.sqrt(dot(normal, square * normal))
         at = square * normal / height
-        u, v = tangents[0] @ at, tangents[1] @ at
-        s.radii[0] = (tangents[0] @ (square * tangents[0]) - u * u) / height
-        s.radii[1] = (tangents[0] @ (square * tangents[1]) - u * v) / height
-        s.radii[2] = (tangents[1] @ (square * tangents[1]) - v * v) / height
+        u, v = dot(p, at), dot(q, at)
+        s.radii[0] = (dot(p, square * p) - u * u) / height
+        s.radii[1] = (dot(p, square * q) - u * v) / height
+        s.radii[2] = (dot(q, square * q) - v * v) / height
     elif s.kind == BOX:
         for c in range(3):
             if s.feature[c] != 0.0:
@@ -165,12 +184,12 @@ def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
                 return False
             at[0], at[1] = s.size[0] * normal[0] / sine, s.size[0] * normal[1] / sine
             x, y = -normal[1] / sine, normal[0] / sine  # along the rim
-            u, v = tangents[0, 0] * x + tangents[0, 1] * y, tangents[1, 0] * x + tangents[1, 1] * y
+            u, v = p[0] * x + p[1] * y, q[0] * x + q[1] * y
             radius = s.size[0] / sine
             s.radii[0], s.radii[1], s.radii[2] = radius * u * u, radius * u * v, radius * v * v
         if s.feature[2] != 0.0:
             at[2] = s.feature[2] * s.size[1]
-    s.point[:] = s.place + s.turn @ at
+    s.point[:] = s.place + out_of(s.turn, at)
     return True
 
 
@@ -178,7 +197,7 @@ def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
 def change_feature(s: Side, n: Array) -> bool:
     """Whether the point lies beyond its feature, or the normal out of its cone; the feature is then
     the next one."""
-    normal, at = s.sign * (s.turn.T @ n), s.turn.T @ (s.point - s.place)
+    normal, at = s.sign * into(s.turn, n), into(s.turn, s.point - s.place)
     changed = False
     if s.kind == BOX:
         for c in range(3):
@@ -201,7 +220,7 @@ def middle_of_line(s: Side) -> Array:
     """(3,) the middle of an edge, or of the axis that a side is about."""
     if s.kind != BOX:
         return s.place.copy()
-    return s.place + s.turn @ (s.feature * s.size)
+    return s.place + out_of(s.turn, s.feature * s.size)
 
 
 @kernel
@@ -209,14 +228,15 @@ def cross_lines(first: Side, second: Side, u: Array, v: Array, n: Array) -> bool
     """n := the perpendicular to two straight features along u and v; both points := where the lines
     are nearest. Whether they cross."""
     way = np.cross(u, v)
-    sine = np.sqrt(way @ way)
+    sine = np.sqrt(dot(way, way))
     if sine < ONE_DIRECTION:
         return False
-    n[:] = way / sine if way @ n > 0.0 else -way / sine
+    n[:] = way / sine if dot(way, n) > 0.0 else -way / sine
     a, b = middle_of_line(first), middle_of_line(second)
-    away, cosine = b - a, u @ v
-    first.point[:] = a + ((away @ u - cosine * (away @ v)) / (sine * sine)) * u
-    second.point[:] = b + ((cosine * (away @ u) - away @ v) / (sine * sine)) * v
+    away, cosine = b - a, dot(u, v)
+    x, y = dot(away, u), dot(away, v)
+    first.point[:] = a + ((x - cosine * y) / (sine * sine)) * u
+    second.point[:] = b + ((cosine * x - y) / (sine * sine)) * v
     return True
 
 
@@ -239,8 +259,8 @@ def set_normal(first: Side, second: Side, n: Array) -> int:
         return 0 if cross_lines(first, second, u, v, n) else -1
     if many == 1 or others == 1:
         line = first.turn[:, axis].copy() if many == 1 else second.turn[:, other].copy()
-        n -= (n @ line) * line
-        n /= np.sqrt(n @ n)
+        n -= dot(n, line) * line
+        n /= np.sqrt(dot(n, n))
         return 1
     return 2
 
@@ -257,7 +277,7 @@ def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) 
     least = np.argmin(np.abs(n))
     out[0] = -n[least] * n
     out[0, least] += 1.0
-    out[0] /= np.sqrt(out[0] @ out[0])
+    out[0] /= np.sqrt(dot(out[0], out[0]))
     out[1] = np.cross(n, out[0])
 
 
@@ -284,7 +304,7 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
             if not put_point(second, n, across, second.point if lines else first.point):
                 return False
         away = second.point - first.point
-        gap, u, v = away @ n, away @ across[0], away @ across[1]
+        gap, u, v = dot(away, n), dot(away, across[0]), dot(away, across[1])
         a = first.radii[0] + second.radii[0] + gap
         b = first.radii[1] + second.radii[1]
         c = first.radii[2] + second.radii[2] + gap
@@ -296,7 +316,7 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
         if not (a > 0.0 and det > 0.0):
             return False
         n += ((c * u - b * v) / det) * across[0] + ((a * v - b * u) / det) * across[1]
-        n /= np.sqrt(n @ n)
+        n /= np.sqrt(dot(n, n))
         if freedom == 1:
             set_normal(first, second, n)
     return False
@@ -318,7 +338,7 @@ def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
         moved = change_feature(first, n)
         if change_feature(second, n) or moved:
             continue
-        gap = (second.point - first.point) @ n
+        gap = dot(second.point - first.point, n)
         if abs(gap - dist) > SAME_CONTACT * size:
             return 0
         out[0, 0] = gap

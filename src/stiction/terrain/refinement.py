@@ -83,7 +83,9 @@ def replace_rough(m: int, d: int) -> None:
         geoms = integers(contact + GEOM, 2)
         changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
         if not changes and is_alone(start, k, ncon):
-            changes = meet_better(m, d, contact, 1, found) > 0
+            changes = are_iterated(m, geoms[0], geoms[1])
+            if not changes and are_boxes(m, geoms[0], geoms[1]):
+                changes = meet_edges(m, d, contact, found) > 0
         if changes:
             refine_from(m, d, take_contacts(d))
             return
