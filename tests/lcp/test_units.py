@@ -116,6 +116,21 @@ def test_no_status_is_false_in_any_units(family):
     assert seen["error"] <= 3, seen
 
 
+def test_no_answer_is_so_large_that_its_rounding_hides_a_contradiction():
+    rng = np.random.default_rng(8)
+    for _ in range(12_568):  # of this one, Dantzig's method finds z = 10^16
+        M, q = opposed(rng, int(rng.integers(2, 9)))
+        rng.random(), rng.uniform(-8, 8, len(q))
+    result = lcp.solve(M, q)
+    assert result.z.max() > 1e15
+    assert result.status == "infeasible"
+    assert_proof(M, q, result.proof)
+    # Beside another problem, which is solved, too.
+    both, load = np.eye(len(q) + 1), np.append(q, -1.0)
+    both[:-1, :-1] = M
+    assert lcp.solve(both, load).status == "infeasible"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("family", SOLVABLE + INFEASIBLE, ids=lambda f: f.__name__)
 def test_no_status_is_false_in_any_units_a_hundred_thousand_times(family):

@@ -28,6 +28,11 @@ enough z would make any row small: z = (t, t) leaves w = -1 of M = [[1, -1], [-1
 With none of them rows of q = 0 could not round. At a tolerance of 1e-8, 1e-11 of such terms is
 let pass: ten thousand times rounding, and z must be 10^11 times its due to hide a violation."""
 
+DWARFED = 1e12
+"""Terms that the answer brings, over the data of their row, beyond which they do not count where
+all rows that they are in are dwarfed so: rounding of z = 10^16 would solve what contradicts itself.
+A row whose data are rounding themselves shares its terms with others that are not."""
+
 
 @kernel
 def equilibrate(M):
@@ -90,6 +95,34 @@ def _influence(M, sizes, j, change):
 
 
 @kernel
+def _count_data(M, q, z, lo, hi, sizes):
+    """Leaves in the sizes of rows that are `DWARFED`, with all that share their largest term, what
+    is data."""
+    n = q.shape[0]
+    data, largest, dwarfed = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    for i in range(n):
+        found, most = 0.0, 0.0
+        data[i] = abs(q[i])
+        for j in range(n):
+            term = abs(M[i, j] * z[j])
+            if z[j] == lo[j] or z[j] == hi[j]:
+                data[i] += term
+                continue
+            found += term
+            if term > most:
+                most, largest[i] = term, j
+        dwarfed[i] = data[i] > 0.0 and found > DWARFED * data[i]
+    for i in range(n):
+        if not dwarfed[i]:
+            continue
+        explained = False
+        for k in range(n):
+            explained |= M[k, largest[i]] != 0.0 and data[k] > 0.0 and not dwarfed[k]
+        if not explained:
+            sizes[i] = data[i]
+
+
+@kernel
 def natural_residual(M, q, z, w, lo, hi):
     """Fills w = M z + q and returns the largest violation of lo <= z <= hi, w >= 0 at lo,
     w <= 0 at hi, w = 0 between. Not a number anywhere gives infinity.
@@ -110,6 +143,7 @@ def natural_residual(M, q, z, w, lo, hi):
             used[count] = j
             count += 1
     sizes = np.empty(n)
+    hidden = False
     for i in range(n):
         total = 0.0
         size = 0.0
@@ -120,8 +154,11 @@ def natural_residual(M, q, z, w, lo, hi):
             size += abs(entry) * weight[k]
         w[i] = total + q[i]
         sizes[i] = size + abs(q[i])
+        hidden |= q[i] != 0.0 and size > FOUND * DWARFED * abs(q[i])
         if not (np.isfinite(w[i]) and np.isfinite(sizes[i]) and np.isfinite(z[i])):
             return np.inf
+    if hidden:
+        _count_data(M, q, z, lo, hi, sizes)
     worst = 0.0
     for i in range(n):
         out = max(lo[i] - z[i], z[i] - hi[i])
