@@ -55,10 +55,11 @@ def _rows(name: str, given: ArrayLike, shape: tuple[int, int]) -> Array:
 
 @contextmanager
 def _naming(argument: str) -> Iterator[None]:
-    """Lets what MuJoCo says of an argument be an `InvalidInput` that names it."""
+    """Lets what MuJoCo says of an argument be an `InvalidInput` that names it. A `FatalError` is of
+    the batch: that it cannot do that."""
     try:
         yield
-    except StictionError:
+    except (StictionError, mujoco.FatalError):
         raise
     except Exception as error:
         raise InvalidInput(argument, f"is not taken: {error}") from None
