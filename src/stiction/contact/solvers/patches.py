@@ -80,7 +80,10 @@ def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf
-        if passes(float(residual[k])) or (residual[k] < best and mend_island(work, k, passes)):
+        rounds = FIRST_ROUNDS if number + 1 < len(TURNS) else MENDING_ROUNDS
+        if passes(float(residual[k])):
+            return
+        if residual[k] < best and mend_island(work, k, passes, rounds):
             return
 
 
