@@ -42,6 +42,7 @@ from rich.progress import track
 from rich.table import Table
 
 import stiction
+from stiction.cli.warmup import JOBS
 from stiction.record import tuned
 from stiction.record.comparison import NOSLIP, quiet
 
@@ -92,6 +93,8 @@ class MuJoCo:
 
 
 EVENTS = "stiction-events"
+WARM_UP = ("steps", "events")
+"""Of `stiction warmup`: loading machine code is no part of a cost."""
 METHODS = {
     "stiction": Stiction,
     EVENTS: partial(Stiction, events=True),
@@ -342,6 +345,8 @@ def run_all(options):
         methods.remove(name)
     steps = options.steps or (QUICK_STEPS if options.quick else STEPS)
     rounds = 1 if options.quick else options.rounds
+    for job in WARM_UP:
+        JOBS[job]()
     rows = []
     for name in options.scenes:
         with quiet():
