@@ -27,7 +27,11 @@ from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
-from stiction.contact.solvers.interior_point.continuation import SMALL_TURNS, TURNS, follow_turn
+from stiction.contact.solvers.interior_point.continuation import (
+    LARGE_TURNS,
+    SMALL_TURNS,
+    follow_turn,
+)
 from stiction.contact.solvers.interior_point.iteration import (
     COLD_ATTEMPT,
     FINISH_EPS,
@@ -307,7 +311,7 @@ def _follow_attempts(
             if best <= enough:
                 break
         near = not near and best < min(tried, NEARBY)
-    while turns and turned < len(TURNS):
+    while turns and turned < (len(SMALL_TURNS) if small else LARGE_TURNS):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         number = SMALL_TURNS[turned] if small else turned

@@ -31,7 +31,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece
-from stiction.contact.solvers.interior_point.continuation import TURNS
+from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
@@ -76,11 +76,11 @@ def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
     if mend_island(work, k, passes, FIRST_ROUNDS):
         return
     tried = np.inf
-    for number in range(len(TURNS)):
+    for number in range(LARGE_TURNS):
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf
-        rounds = FIRST_ROUNDS if number + 1 < len(TURNS) else MENDING_ROUNDS
+        rounds = FIRST_ROUNDS if number + 1 < LARGE_TURNS else MENDING_ROUNDS
         if passes(float(residual[k])):
             return
         if residual[k] < best and mend_island(work, k, passes, rounds):
