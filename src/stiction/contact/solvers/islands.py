@@ -339,7 +339,7 @@ def _polish(address, k, load, best, g: Graph, s: BlockMatrix, work, w):
 
 @lean
 def _turn(address, k, load, number, best, tried, g: Graph, s: BlockMatrix, work, w):
-    """(residual, tried) after path `number` of TURNS, and an attempt near the best iterate, unless
+    """(residual, tried) after path `number`, and an attempt near the best iterate, unless
     its residual is `tried`: that of the last one that such an attempt was begun near, to no avail.
     The best iterate is in work, and the interior point's best."""
     best = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
@@ -383,7 +383,7 @@ def solve_blocks(address, count):
             weight[i, 1] = weight[i, 2] = max(weight[i, 1], weight[i, 2])
     for k in range(g.size[Size.ISLANDS]):
         speeds(b, g, k, v_free, work.u)
-        load = load_of(b, g, k, law, work.u, weight)
+        load = load_of(b, g, k, law, work.u, weight, v_free)
         for c in range(request.outcome.shape[1]):
             request.outcome[k, c] = 0.0
         if load == 0.0:
@@ -442,8 +442,8 @@ def solve_blocks(address, count):
 
 @stage("void(intp, int64, int64, float64)", eager=False)
 def take_turn(address, k, number, tried):
-    """Path `number` of TURNS on an island that attempts and patches did not solve: the better one
-    of what the island had and what is found. tried: see `_turn`."""
+    """Path `number` (`continuation.py`) on an island that attempts and patches did not solve: the
+    better one of what the island had and what is found. tried: see `_turn`."""
     b, g, s, request = unpack_problem(address)
     _, work = unpack_newton(address)
     (w,) = unpack_interior(address)

@@ -86,30 +86,47 @@ TURNED = 0.3
 """Change of a slip's direction, or of how stiff it is across, over itself, beyond which the matrix
 is another one; below, its factor is kept as long as the residual falls tenfold."""
 
+CLOSING = 1e-13
+"""Speed at which a contact closes, over the terms that it is the sum of, up to which that is their
+rounding: of bodies that fall together, touching, and have nothing to do with each other."""
+
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
 
 
 @lean
-def load_of(b: Blocks, g: Graph, k, law, u, weight):
-    """How hard the free motion u runs into the rows of island k, by energy; zero if nothing needs
-    to act."""
-    load = 0.0
+def _runs_in(b: Blocks, i, u, v):
+    """Whether contact i closes at its speed u (< 0), rather than that rounding of the velocity v
+    makes it look so."""
+    width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+    parts = 0.0
+    for c in range(width):
+        parts += abs(b.value[a0 + c] * v[b.column[c0 + c]])
+    return -u > CLOSING * parts
+
+
+@lean
+def load_of(b: Blocks, g: Graph, k, law, u, weight, v):
+    """How hard the free motion, v with speeds u along the rows, runs into the rows of island k, by
+    energy; zero if nothing needs to act."""
+    load, acts = 0.0, g.size[Size.STAR] == 1
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         kind, rows = b.head[i, Head.KIND], b.head[i, Head.ROWS]
         if kind == Kind.CONTACT:
             if u[i, 0] < 0.0 and weight[i, 0] > 0.0:
                 load = max(load, -u[i, 0] / np.sqrt(weight[i, 0]))
+                acts = acts or _runs_in(b, i, u[i, 0], v)
             if law == Law.FRICTIONLESS or rows < 3 or weight[i, 1] == 0.0:
                 continue
             sticky = law != Law.COULOMB and b.data[i, Datum.BOUND] >= 0.0
             if u[i, 0] < 0.0 or sticky:
                 slip = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
                 load = max(load, slip / np.sqrt(weight[i, 1]))
-        elif kind != Kind.SOFT and weight[i, 0] > 0.0:
-            load = max(load, abs(u[i, 0]) / np.sqrt(weight[i, 0]))
-    return load
+                acts = acts or (sticky and slip > 0.0)
+        elif kind != Kind.SOFT and weight[i, 0] > 0.0 and u[i, 0] != 0.0:
+            load, acts = max(load, abs(u[i, 0]) / np.sqrt(weight[i, 0])), True
+    return load if acts else 0.0
 
 
 @lean_leaf
