@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 from clutter import FILES, read_clutter
 
+import stiction
 from stiction.contact.certificate.laws import Law
 from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turns
 from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, SOLVED, follow_path
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import solve_blocks, take_turn
+from stiction.contact.solvers.patches import draw_paths
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 
 FOLDED = [path for path in FILES if path.stem.startswith("fold")]
+DRAWN = [path for path in FILES if path.stem.startswith("drawn")]
 
 
 def posed(path):
@@ -55,3 +58,25 @@ def test_a_path_ends_at_its_deadline():
     work.request.setting[Setting.FACTORIZATIONS] = 0
     assert follow_turns(work.packed.ctypes.data, k, load, 0, np.inf) == np.inf
     assert work.request.setting[Setting.FACTORIZATIONS] == 0
+
+
+@pytest.mark.parametrize("path", [*DRAWN, *FOLDED], ids=lambda path: path.stem)
+def test_paths_that_are_drawn_find_an_answer_and_the_same_one_again(path):
+    work, k, _ = posed(path)
+    outcome, found = work.request.outcome, []
+    for _ in range(2):
+        work.newton.f[:], work.newton.v[:] = 0.0, work.request.v_free
+        outcome[k, Outcome.RESIDUAL] = np.inf
+        draw_paths(work, k, lambda residual: residual <= SOLVED)
+        assert outcome[k, Outcome.RESIDUAL] <= SOLVED
+        found.append(work.newton.f.copy())
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: path.stem)
+def test_drops_of_a_million_to_one_that_no_other_path_solves_are_solved(path):
+    problem, _ = read_clutter(path)
+    found = stiction.Coulomb().solve(problem)
+    assert found.status is stiction.Status.SOLVED
+    assert found.certificate.worst <= 1e-8
+    assert found.rungs[-1] == "interior point"

@@ -27,11 +27,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece
-from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
+from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
@@ -52,6 +53,10 @@ MENDING_ROUNDS, FIRST_ROUNDS = 6, 2
 """At most; and before the path of a heap is followed through its folds: what two rounds do not mend
 takes more than that does."""
 
+MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 24, 10_000
+"""Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
+of a few contacts, and not less than the second, seconds of a heap."""
+
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
 
@@ -68,22 +73,39 @@ Passes = Callable[[float], bool]
 
 def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
-    next, and what it finds is mended again."""
-    residual = work.request.outcome[:, Outcome.RESIDUAL]
-    if not is_mended_first(work, k):
-        mend_island(work, k, passes)
-        return
-    if mend_island(work, k, passes, FIRST_ROUNDS):
-        return
-    tried = np.inf
+    next, and what it finds is mended again. At last paths are drawn."""
+    if is_mended_first(work, k):
+        solved = mend_island(work, k, passes, FIRST_ROUNDS) or _turn_and_mend(work, k, passes)
+    else:
+        solved = mend_island(work, k, passes)
+    if not solved and work.request.setting[Setting.LAW] == Law.COULOMB:
+        draw_paths(work, k, passes)
+
+
+def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+    """Whether a path of a heap solves it, or what patches make of what it finds."""
+    residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
     for number in range(LARGE_TURNS):
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf
         rounds = FIRST_ROUNDS if number + 1 < LARGE_TURNS else MENDING_ROUNDS
         if passes(float(residual[k])):
-            return
+            return True
         if residual[k] < best and mend_island(work, k, passes, rounds):
+            return True
+    return False
+
+
+def draw_paths(work: SolverWorkspace, k: int, passes: Passes) -> None:
+    """Follows paths that are drawn, until one solves island k."""
+    residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
+    blocks = int(work.graph.members[k + 1] - work.graph.members[k])
+    for number in range(min(MOST_DRAWN, max(LEAST_DRAWN, DRAWN_BLOCKS // blocks))):
+        best = float(residual[k])
+        take_turn(work.packed.ctypes.data, k, len(TURNS) + number, tried)
+        tried = best if residual[k] == best else np.inf
+        if passes(float(residual[k])):
             return
 
 

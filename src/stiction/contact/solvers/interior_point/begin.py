@@ -1,4 +1,4 @@
-"""Where the interior point begins: in the middle of the cones, or near what is known."""
+"""Where the interior point begins: in the middle of the cones, near what is known, or scattered."""
 
 from __future__ import annotations
 
@@ -99,3 +99,25 @@ def _begin_interval(b: Blocks, w: InteriorWorkspace, i, r, c, weight, u, deep):
     slack = min(deep * deep / reach, WIDEST * deep * np.sqrt(weight))
     st[i, P + c] = max(u, 0.0) + slack
     st[i, Q + c] = max(-u, 0.0) + slack
+
+
+@lean_leaf
+def fraction(first, second):
+    """A number from 0 to 1, as if drawn: the same for the same two integers."""
+    mixed = np.int64(first) * np.int64(40503) + np.int64(second) * np.int64(2654435761)
+    mixed = (mixed ^ (mixed >> 15)) * np.int64(2246822519)
+    mixed = (mixed ^ (mixed >> 13)) * np.int64(3266489917)
+    return ((mixed ^ (mixed >> 16)) & np.int64(0xFFFFFF)) / np.float64(0x1000000)
+
+
+@lean
+def scatter(g: Graph, k, w: InteriorWorkspace, number, spread):
+    """Scatters where the contacts of island k begin: every x by a factor of its own, from 1 /
+    spread to spread, and y by its inverse. number: another one, other factors."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        if w.unit[i, 0] == Unit.CONE or w.unit[i, 0] == Unit.LINE:
+            times = spread ** (2.0 * fraction(number, at - g.members[k]) - 1.0)
+            w.state[i, X] *= times
+            w.state[i, Y] /= times
+            w.f[i, 0] *= times

@@ -22,7 +22,9 @@ slip turns round, and steps become endlessly short.
 
 What each point keeps: x and y inside, momentum and y = .. as far as steps were whole. How it fails:
 factorizations or time run out, or strides become too short, mostly where two branches of the path
-nearly touch; then `TURNS` has another path, rounded off and begun otherwise.
+nearly touch; then `TURNS` has another path, rounded off and begun otherwise. Grains in rows and
+layers, which land all at once, and light bodies under heavy ones have paths with a hundred folds;
+but not from everywhere. Past those of `TURNS` paths are drawn: each begins every contact elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.interior_point.begin import begin
+from stiction.contact.solvers.interior_point.begin import begin, fraction, scatter
 from stiction.contact.solvers.interior_point.columns import (
     DF,
     DP,
@@ -121,6 +123,15 @@ falling chain that were left, in a median of 59, where the first solves 13."""
 LARGE_TURNS = 4
 """As many of them do larger islands take."""
 
+SIZES, SMOOTHS, SPREADS = (0.3, 3e5), (3e-5, 0.01), (1.0, 50.0)
+"""Between which a path that is drawn has its size, its smoothness, both evenly by their logarithms,
+and the factor by which contacts begin elsewhere. Of three drops of a hundred thousand and a million
+to one that had no answer such paths solve one in 28, one in 3 and three in 4; of a heap of bunnies
+one in 6, of a castle of sand one in 40."""
+
+DRAWN_LIMIT = 300.0
+"""Factorizations of a path that is drawn, at most."""
+
 FIRST_STRIDE, LONGEST_STRIDE, LEAST_STRIDE = 0.7, 0.95, 1e-4
 """Share of the way along the tangent to where an x or y has changed by all it has."""
 
@@ -152,6 +163,23 @@ HANDED_OVER, HANDED_AGAIN, LEAST_GAP = 1e-8, 1e-2, 1e-13
 """Gap below which `iteration.py` is asked to go on from there: folds are rare so far down, and what
 is left to decide are contacts that neither press nor slip, at which the tangent changes all the
 time. Where it comes to a fold after all, it is asked again at a hundredth of the gap."""
+
+
+@lean_leaf
+def _between(ends, share):
+    """The number with that share of the way between two, by their logarithms."""
+    return ends[0] * (ends[1] / ends[0]) ** share
+
+
+@lean
+def _choose(number):
+    """(size, smooth, limit) of path `number`, as in `Turn`, and the factor by which contacts begin
+    elsewhere."""
+    if number < len(TURNS):
+        size, smooth, limit = TURNS[number]
+        return size, smooth, limit, 1.0
+    size, smooth = _between(SIZES, fraction(number, -1)), _between(SMOOTHS, fraction(number, -2))
+    return size, smooth, DRAWN_LIMIT, _between(SPREADS, fraction(number, -3))
 
 
 @lean_leaf
@@ -379,16 +407,18 @@ def _go(
 
 @stage("float64(intp, int64, float64, int64, float64)", eager=False)
 def follow_turns(address, k, load, number, best):
-    """Best residual so far, after path `number` of TURNS on island k; the best iterate is in best_f
-    and best_v of the interior point. address: of a packed workspace."""
+    """Best residual so far, after path `number` on island k, of TURNS or drawn; the best iterate is
+    in best_f and best_v of the interior point. address: of a packed workspace."""
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, weight = request.setting, work.weight
     law, deadline = setting[Setting.LAW], setting[Setting.DEADLINE]
-    size, smooth, limit = TURNS[number]
+    size, smooth, limit, spread = _choose(number)
     classify(b, g, k, law, w, weight)
     begin(b, g, k, w, weight, size * load)
+    if spread > 1.0:
+        scatter(g, k, w, number, spread)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
