@@ -192,12 +192,15 @@ def _mix(digest, x):
 @lean
 def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
     """Digest of all that the answer of island k depends on, or 0 if anything in it moves."""
-    digest = np.int64(1)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             if b.velocity[j] != 0.0:
                 return 0.0
+    digest = np.int64(1)
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
             digest = _mix(digest, np.float64(j))
             digest = _mix(digest, b.push[j])
             for c in range(b.first[j], j + 1):

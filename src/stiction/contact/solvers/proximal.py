@@ -77,6 +77,12 @@ MAY_PRESS = 1e-6
 PRESSES = 1e-9
 """Impulse over the load, by energy, beyond which it does; below it is rounding, divided by eps."""
 
+KEPT_MODE = 1e-8
+"""Impulse over the load, by energy, by which the friction of a joint, of a spin or of rolling may
+pass its limit, or fall short of it, and keep its mode; twice the residual if that is less. An
+iteration with new modes is off by eps, and would tell what is at its limit to slide and to stick by
+turns, with a factorization each. As the residual falls, modes come to be what they are."""
+
 AT_LIMIT = 1e-5
 """Share of its limit that friction may lack, and yet be taken to slide as it did, when an island is
 begun with the impulses of the last step: what has slid to where it stands still, or all but, has
@@ -161,24 +167,27 @@ def _disc_mode(facets, y0, y1, radius, w, eps, shape, i):
 
 
 @lean_leaf
-def _interval_mode(y, radius):
-    if y > radius:
+def _interval_mode(y, radius, before, slack):
+    """Mode of an interval whose projected impulse is y; the one before within `slack`."""
+    edge = radius + slack if before == STICK else radius
+    if y > edge or (before == SLIDE and y > radius - slack):
         return SLIDE
-    if y < -radius:
+    if y < -edge or (before == SLIDE_BACK and -y > radius - slack):
         return SLIDE_BACK
     return STICK
 
 
 @lean
 def find_modes(
-    b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge, share
+    b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge, tied, share
 ):  # fmt: skip
     """Modes of all units of island k from f - u / w; (whether any changed, whether any slides,
     whether one that slid already has `TURNED`).
 
     A contact that has separated, and stands still to `near`, neither presses nor parts but by
-    rounding: it presses if the impulse that it would have had by now exceeds `edge`. Both by
-    energy; near = 0 where that is not known yet. share: of its limit with which friction slides.
+    rounding: it presses if the impulse that it would have had by now exceeds `edge`. Intervals
+    keep their modes within `tied` of their limits. All by energy; near = tied = 0 where modes are
+    not known yet. share: of its limit with which friction slides.
     """
     head, data = b.head, b.data
     f, u, weight, shape, mode = work.f, work.u, work.weight, work.shape, work.mode
@@ -193,8 +202,8 @@ def find_modes(
         if kind != Kind.CONTACT:
             new = STICK
             if kind == Kind.BOX:
-                limit = share * data[i, Datum.LIMIT]
-                new = _interval_mode(f[i, 0] - u[i, 0] / weight[i, 0], limit)
+                y, limit = f[i, 0] - u[i, 0] / weight[i, 0], share * data[i, Datum.LIMIT]
+                new = _interval_mode(y, limit, mode[i, 0], tied / np.sqrt(weight[i, 0]))
             changed |= new != mode[i, 0]
             mode[i, 0] = new
             continue
@@ -229,8 +238,8 @@ def find_modes(
             new = SEPARATE
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             if law == Law.COULOMB and presses and rough > 0.0 and weight[i, r] > 0.0:
-                limit = share * rough * theta
-                new = _interval_mode(f[i, r] - u[i, r] / weight[i, r], limit)
+                y, limit = f[i, r] - u[i, r] / weight[i, r], share * rough * theta
+                new = _interval_mode(y, limit, mode[i, r - 1], tied / np.sqrt(weight[i, r]))
                 slides |= new != STICK
             changed |= new != mode[i, r - 1]
             mode[i, r - 1] = new
@@ -441,8 +450,9 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     for turn in range(limit):
         near = MAY_PRESS * load if turn > 0 else 0.0
         share = 1.0 if turn > 0 else 1.0 - AT_LIMIT
+        tied = min(2.0 * before, KEPT_MODE) * load if turn > 0 else 0.0
         changed, slides, turned = find_modes(
-            b, g, k, law, facets, work, eps, near, PRESSES * load, share
+            b, g, k, law, facets, work, eps, near, PRESSES * load, tied, share
         )  # fmt: skip
         slides |= star  # in contact space no matrix is symmetric
         anew = changed or not ready or used != eps or whole != slides
