@@ -51,7 +51,9 @@ mj: Any = library
 pointer: Any = layout.pointer
 numbers: Any = layout.numbers
 
-_QPOS, _QVEL, _ACT = (offset("mjData", name) for name in ("qpos", "qvel", "act"))
+_QPOS, _QVEL, _ACT, _ACT_DOT = (
+    offset("mjData", name) for name in ("qpos", "qvel", "act", "act_dot")
+)
 
 
 class Course(NamedTuple):
@@ -228,18 +230,18 @@ def _loads_at(session: int, d: int, probe: int, course: Course, qpos: Array, qve
 @kernel
 def follow_stages(
     session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
-    dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array,
+    dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array, turn: Array,
 ) -> Any:  # fmt: skip
-    """The state after the time h into qpos, qvel and act; stages are evaluated in the data at d.
-    static, dynamic: coefficients of friction in the place of the contacts' own, (1,), or (0,)."""
-    m, nv, na = slot(session, Slot.MODEL), start.qvel.shape[0], start.act.shape[0]
-    turn, rate = np.zeros(nv), start.qvel.copy()
+    """The state after the time h into qpos, qvel and act, and the displacement (nv,) into turn;
+    stages are evaluated in the data at d. static, dynamic: coefficients of friction in the place of
+    the contacts' own, (1,), or (0,)."""
+    m, na, rate = slot(session, Slot.MODEL), start.act.shape[0], start.qvel.copy()
     change, act_change = start.acceleration.copy(), start.act_dot.copy()
     total, acceleration, act_dot = rate.copy(), change.copy(), act_change.copy()
     guess = (start.normal, start.tangent, start.box)
     for stage in range(1, 4):
         part = h if stage == 3 else 0.5 * h
-        turn = part * rate
+        turn[:] = part * rate
         qvel[:] = start.qvel + part * change
         act[:] = start.act + part * act_change
         if not _move(m, d, start, turn, qvel, act):
@@ -256,14 +258,14 @@ def follow_stages(
             return np.int64(Outcome.NO_FORCE)
         guess = (normal, tangent, box)
         rate = unroll(turn, qvel, limits.rotations)
-        act_change = read_loads(m, d, nv)[2]
+        act_change = numbers(pointer(d + _ACT_DOT), na).copy()
         weight = 1.0 if stage == 3 else 2.0
         total += weight * rate
         acceleration += weight * change
         act_dot += weight * act_change
     part = h / 6.0
     qpos[:] = start.qpos
-    turn = part * total
+    turn[:] = part * total
     mj.integrate_pos(m, qpos.ctypes.data, turn.ctypes.data, 1.0)
     qvel[:] = start.qvel + part * acceleration
     for k in range(na):

@@ -24,7 +24,7 @@ what the rows can agree on.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,9 @@ Mask = NDArray[np.bool_]
 COULOMB = int(Law.COULOMB)
 NONE = np.zeros(0)
 NO_FORCES = (NONE, np.zeros((0, 2)), NONE)
+
+Factored: TypeAlias = tuple[Whitened, Array, Indices, Array]
+"""What `whiten` gives."""
 
 
 class Loads(NamedTuple):
@@ -187,7 +190,7 @@ def _pivot(law: SustainedLaw, loads: Loads, arrays: Arrays) -> Forces | None:
 
 
 @kernel
-def whiten(arrays: Arrays, drift: Array) -> tuple[Whitened, Array, Indices, Array]:
+def whiten(arrays: Arrays, drift: Array) -> Factored:
     """(problem with unit mass, factor of the mass (nv, nv), its envelope (nv,), M^-1 f (nv,), not
     numbers where the mass has no factor);
     drift (nh, 2) is added to the free accelerations along tangents."""
@@ -202,6 +205,15 @@ def whiten(arrays: Arrays, drift: Array) -> tuple[Whitened, Array, Indices, Arra
         white.free_tangent[i, 0] += drift[i, 0]
         white.free_tangent[i, 1] += drift[i, 1]
     return white, upper, last, free
+
+
+@kernel
+def all_finite(v: Array) -> bool:
+    """Whether all entries are numbers."""
+    finite = True
+    for k in range(v.shape[0]):
+        finite = finite and np.isfinite(v[k])
+    return bool(finite)
 
 
 @kernel
@@ -223,19 +235,14 @@ def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> 
 
 @kernel
 def drive(
-    arrays: Arrays, drift: Array, sliding: Mask, direction: Array, turning: Array,
-    guess: tuple[Array, Array, Array],
-) -> tuple[Array, Array, Array, Array, Array, Any, int]:  # fmt: skip
+    loads: Loads, arrays: Arrays, whitened: Factored, guess: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array, Array, Array, Any, int]:
     """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
     call, since passing arrays to and from Python costs more than the solve. guess: normal, tangent
     and box forces to start from, or empty ones: then from a load that is shared, if that can be."""
-    white, upper, last, free = whiten(arrays, drift)
-    if not np.isfinite(free).all():
-        nh, ne, nb = arrays.normal.shape[0], arrays.joint.shape[0], arrays.box.shape[0]
-        none = (np.zeros(nh), np.zeros((nh, 2)), np.zeros(ne), np.zeros(nb))
-        return free, none[0], none[1], none[2], none[3], np.int64(Code.SINGULAR), 0
+    white, upper, last, _ = whitened
     cones, joints = build_cones(white, arrays)
-    fixed, along = fix_units(cones, sliding, direction, turning)
+    fixed, along = fix_units(cones, loads.sliding, loads.direction, loads.turning)
     theta, phi, spent = np.empty(0), np.empty((0, 2)), 0
     limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
     if guess[0].shape[0] == arrays.normal.shape[0] and guess[2].shape[0] == arrays.box.shape[0]:
@@ -267,20 +274,37 @@ def drive_loads(
 ) -> tuple[Array, Array, Array, Array, Array, bool, int]:
     """(acceleration, normal, tangent, joint and box forces, whether they were found, steps) by
     Baraff's algorithm from a guess of normal, tangent and box forces, or from empty ones."""
-    if arrays.normal.shape[0] + arrays.joint.shape[0] + arrays.box.shape[0] == 0:
-        nv = arrays.mass.shape[0]
-        upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)
-        free = arrays.force.copy()
-        found = linear.factorize(arrays.mass, upper, last, 0.0) < 0
-        if found:
-            linear.solve(upper, last, free)
-            found = bool(np.isfinite(free).all())
-        return free, np.empty(0), np.empty((0, 2)), np.empty(0), np.empty(0), found, 0
-    acceleration, normal, tangent, joint, box, code, steps = drive(
-        arrays, loads.tangent_rate, loads.sliding, loads.direction, loads.turning, guess
+    return drive_whitened(loads, arrays, whiten(arrays, loads.tangent_rate), guess)
+
+
+@kernel
+def drive_whitened(
+    loads: Loads, arrays: Arrays, whitened: Factored, guess: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array, Array, Array, bool, int]:
+    """`drive_loads` of arrays that `whiten` has seen."""
+    nh, ne, nb = arrays.normal.shape[0], arrays.joint.shape[0], arrays.box.shape[0]
+    acceleration = whitened[3]
+    found, finite = all_finite(acceleration), True
+    normal, tangent, joint, box = np.zeros(nh), np.zeros((nh, 2)), np.zeros(ne), np.zeros(nb)
+    steps = 0
+    if found and nh + ne + nb > 0:
+        acceleration, normal, tangent, joint, box, code, steps = drive(
+            loads, arrays, whitened, guess
+        )
+        found, finite = code == Code.SOLVED, all_finite(acceleration)
+    return acceleration, normal, tangent, joint, box, found and finite, steps
+
+
+@kernel
+def grade_whitened(
+    loads: Loads, arrays: Arrays, whitened: Factored, acceleration: Array, f_n: Array, f_t: Array,
+    f_j: Array, f_b: Array,
+) -> Table:  # fmt: skip
+    """The grade of forces of dry friction, of arrays that `whiten` has seen."""
+    slip = Slip(loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
+    return grade_accelerations(
+        COULOMB, arrays, weights(whitened[0]), whitened[3], slip, acceleration, f_n, f_t, f_j, f_b
     )
-    found = code == Code.SOLVED and bool(np.isfinite(acceleration).all())
-    return acceleration, normal, tangent, joint, box, found, steps
 
 
 def _drive(loads: Loads, arrays: Arrays, guess: Forces | None) -> Forces | None:
@@ -344,9 +368,11 @@ def hold_loads(
 ) -> tuple[Array, Array, Array, Array, Array, bool, int, Table]:
     """`drive_loads` of dry friction, and its grade, in one call."""
     arrays = dry_arrays(loads, static, dynamic)
-    acceleration, normal, tangent, joint, box, found, steps = drive_loads(loads, arrays, guess)
-    slip = Slip(loads.tangent_rate, loads.sliding, loads.direction, loads.turning)
-    table = grade_sustained(COULOMB, arrays, slip, acceleration, normal, tangent, joint, box)
+    whitened = whiten(arrays, loads.tangent_rate)
+    acceleration, normal, tangent, joint, box, found, steps = drive_whitened(
+        loads, arrays, whitened, guess
+    )
+    table = grade_whitened(loads, arrays, whitened, acceleration, normal, tangent, joint, box)
     return acceleration, normal, tangent, joint, box, found, steps, table
 
 

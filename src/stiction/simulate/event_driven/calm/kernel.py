@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 from stiction.bridge import layout, library
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import offset
-from stiction.contact.certificate.accelerations import Slip
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.calm.output import note_contacts, write_forces
-from stiction.simulate.event_driven.calm.signs import (
-    is_accurate,
-    is_quiet,
-    is_safe,
-    nothing_closed,
-    sticks,
-)
+from stiction.simulate.event_driven.calm.signs import is_quiet, sticks
 from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, Work, unpack_work
-from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match, read
+from stiction.simulate.event_driven.curve import lay_curve
+from stiction.simulate.event_driven.distances import Snapshot, closing_bound, read
 from stiction.simulate.event_driven.drift import project
+from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
+from stiction.simulate.event_driven.phases import Phase, State
+from stiction.simulate.event_driven.search import (
+    Trajectory,
+    advance,
+    arrive,
+    evaluate_at,
+    integration_error,
+)
 from stiction.simulate.event_driven.stages import (
     FASTEST,
     Course,
@@ -35,10 +38,10 @@ from stiction.simulate.event_driven.stages import (
 )
 from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, load, slot, widen
 from stiction.simulate.event_driven.sustained import (
-    COULOMB,
-    drive_loads,
+    drive_whitened,
     dry_arrays,
-    grade_sustained,
+    grade_whitened,
+    whiten,
 )
 from stiction.simulate.event_driven.trajectories import ACCEPT, REST_SHARE, STOPPING_SLIP
 
@@ -51,6 +54,7 @@ pointer: Any = layout.pointer
 numbers: Any = layout.numbers
 
 _QPOS, _QVEL, _ACT = (offset("mjData", name) for name in ("qpos", "qvel", "act"))
+_NGEOM, _RBOUND = offset("mjModel", "ngeom"), offset("mjModel", "geom_rbound")
 
 
 @kernel
@@ -71,27 +75,37 @@ def _same_place(callbacks: int, w: Work, held: int, joints: int, qpos: Array, qv
 
 
 @kernel
-def _stand(
-    session: int, d: int, probe: int, w: Work, seen: Snapshot, qpos: Array, qvel: Array
-) -> Any:
-    """(whether there are forces that pass, course, loads, acceleration, normal, tangent, joint and
-    box forces) of the state of the data at d, of which `seen` was read."""
-    rest = w.figures[Number.REST]
-    normal, tangent, joint, dry = seen.normal, seen.tangent, seen.joint, seen.dry
-    spin, spin_contact = seen.spin, seen.spin_contact
-    _, _, held, sliding, direction, pace, turning, spinning = contact_states(
-        normal, tangent, seen.gap, seen.friction, dry, spin, spin_contact, qvel,
-        w.figures[Number.TOLERANCE], rest,
+def _begin(m: int, d: int, w: Work, seen: Snapshot, state: State) -> Phase:
+    """The phase that begins at the state of the data at d, of which `seen` was read."""
+    speed, touching, held, sliding, direction, pace, turning, spinning = contact_states(
+        seen.normal, seen.tangent, seen.gap, seen.friction, seen.dry, seen.spin, seen.spin_contact,
+        state.qvel, w.figures[Number.TOLERANCE], w.figures[Number.REST],
     )  # fmt: skip
-    nh, ne = held.shape[0], joint.shape[0]
+    bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
+    for i in held:
+        bound[i] = -np.inf
+    steady = np.zeros(held.shape[0], np.bool_)
+    return Phase(
+        state, seen, speed, bound, touching, held, sliding, direction, pace, steady, turning,
+        spinning,
+    )  # fmt: skip
+
+
+@kernel
+def _stand(session: int, probe: int, w: Work, phase: Phase) -> Any:
+    """(whether there are forces that pass, course, loads, acceleration, normal, tangent, joint and
+    box forces) of the start of a phase."""
+    seen, held, qpos, qvel = phase.seen, phase.held, phase.state.qpos, phase.state.qvel
+    nh, ne = held.shape[0], seen.joint.shape[0]
     course = Course(
-        seen.pair[held], seen.point[held], seen.axis[held], held, sliding, direction,
-        np.zeros(nh, np.bool_), np.maximum(STOPPING_SLIP * pace, rest), turning, spinning,
-        spin_contact,
+        seen.pair[held], seen.point[held], seen.axis[held], held, phase.sliding, phase.direction,
+        phase.steady, np.maximum(STOPPING_SLIP * phase.pace, w.figures[Number.REST]),
+        phase.turning, phase.spinning, seen.spin_contact,
     )  # fmt: skip
     rows = held_rows(
-        held, normal, tangent, seen.friction, qvel, sliding, direction, course.steady, course.least
-    )
+        held, seen.normal, seen.tangent, seen.friction, qvel, phase.sliding, phase.direction,
+        phase.steady, course.least,
+    )  # fmt: skip
     rates, joint_rate = np.zeros((nh, 3)), np.zeros(ne)
     if _same_place(slot(session, Slot.CALLBACKS), w, nh, ne, qpos, qvel):
         rates[:], joint_rate[:] = w.rates[:nh], w.joint_rate[:ne]
@@ -100,20 +114,20 @@ def _stand(
             session, probe, qpos, qvel, course.pair, course.point, course.axis, rates, joint_rate
         )
     loads = gather(
-        course, seen.mass, seen.force, joint, dry, seen.dry_limit, spin, spin_contact,
-        seen.spin_friction, qvel, held, rows, rates, joint_rate, True,
+        course, seen.mass, seen.force, seen.joint, seen.dry, seen.dry_limit, seen.spin,
+        seen.spin_contact, seen.spin_friction, qvel, held, rows, rates, joint_rate, True,
     )  # fmt: skip
     nb = loads.box.shape[0]
     arrays = dry_arrays(loads, w.static.copy(), w.dynamic.copy())
+    whitened = whiten(arrays, loads.tangent_rate)
     guess = (np.empty(0), np.empty((0, 2)), np.empty(0))
     if w.counts[Count.HELD] == nh and w.counts[Count.BOX] == nb:
         guess = (w.normal[:nh].copy(), w.tangent[:nh].copy(), w.box[:nb].copy())
-    acceleration, f_n, f_t, f_j, f_b, found, steps = drive_loads(loads, arrays, guess)
-    fits = nh <= ROOM and ne <= ROOM and nb <= ROOM and normal.shape[0] <= ROOM
+    acceleration, f_n, f_t, f_j, f_b, found, steps = drive_whitened(loads, arrays, whitened, guess)
+    fits = nh <= ROOM and ne <= ROOM and nb <= ROOM and seen.gap.shape[0] <= ROOM
     passed = False
     if found and fits:
-        slip = Slip(loads.tangent_rate, sliding, rows[5], loads.turning)
-        table = grade_sustained(COULOMB, arrays, slip, acceleration, f_n, f_t, f_j, f_b)
+        table = grade_whitened(loads, arrays, whitened, acceleration, f_n, f_t, f_j, f_b)
         passed = bool(table.scaled.max() <= ACCEPT)
         w.counts[Count.PIVOTS] += steps
         if passed and table.scaled.max() > w.scaled.max():
@@ -127,51 +141,48 @@ def _stand(
 
 @kernel
 def _move(
-    session: int,
-    d: int,
-    probe: int,
-    w: Work,
-    course: Course,
-    start: Start,
-    seen: Snapshot,
-    bound: Array,
-) -> tuple[Any, Array, Array]:
-    """(outcome, qpos, qvel) after the step, at which the data at d is evaluated."""
+    session: int, d: int, probe: int, w: Work, course: Course, start: Start, phase: Phase
+) -> tuple[Any, State]:
+    """(outcome, state) after the step, at which the data at d is evaluated."""
     m, nv = slot(session, Slot.MODEL), start.qvel.shape[0]
-    dt, rest = w.figures[Number.DT], w.figures[Number.REST]
-    qpos, qvel, act = start.qpos.copy(), start.qvel.copy(), start.act.copy()
+    dt, rest, tolerance = w.figures[Number.DT], w.figures[Number.REST], w.figures[Number.TOLERANCE]
+    state = State(start.qpos.copy(), start.qvel.copy(), start.act.copy())
+    qvel, turn, calm = state.qvel, np.zeros(nv), np.int64(Outcome.DONE)
     limits = Limits(w.rotations.copy(), w.clamped.copy(), w.low.copy(), w.high.copy())
-    done = follow_stages(
-        session, d, probe, course, start, limits, w.static.copy(), w.dynamic.copy(), dt, qpos, qvel,
-        act,
+    way = Trajectory(
+        course, start, limits, w.static.copy(), w.dynamic.copy(), start.normal > 0.0,
+        numbers(pointer(m + _RBOUND), pointer(m + _NGEOM)).copy(),
     )  # fmt: skip
-    calm = np.int64(Outcome.DONE)
+    done = follow_stages(
+        session, d, probe, course, start, limits, way.static, way.dynamic, dt, state.qpos, qvel,
+        state.act, turn,
+    )  # fmt: skip
     if done != calm:
-        return done, qpos, qvel
+        return done, state
     for k in range(nv):
         if not abs(qvel[k]) <= FASTEST:
-            return np.int64(Outcome.NOT_CALM), qpos, qvel
-    numbers(pointer(d + _QPOS), qpos.shape[0])[:] = qpos
-    numbers(pointer(d + _QVEL), nv)[:] = qvel
-    numbers(pointer(d + _ACT), act.shape[0])[:] = act
-    done = evaluate(session, d, True)
+            return np.int64(Outcome.NOT_CALM), state
+    done = evaluate_at(session, d, state)
     if done != calm:
-        return done, qpos, qvel
-    end = read(m, d, nv)
-    speed = np.zeros(end.gap.shape[0])
-    for i in range(speed.shape[0]):
-        speed[i] = (end.normal[i] * qvel).sum()
-    place = match(course.pair, course.point, course.axis, end.pair, end.point, end.axis)
-    quiet = is_accurate(place, start.normal, end.gap, speed, w)
-    quiet = quiet and is_safe(m, seen, bound, course.held, end.reach, dt)
-    quiet = quiet and nothing_closed(place, end, speed, qvel, w)
-    if not quiet:
-        return np.int64(Outcome.NOT_CALM), qpos, qvel
-    if project(end, place, start.normal, speed, qvel, rest, 2.0 * rest, 2.0 * rest):
+        return done, state
+    was = phase.seen
+    end = arrive(m, d, dt, state, was.pair, was.point, was.axis, phase.held)
+    if integration_error(way.press, end) > tolerance:
+        return np.int64(Outcome.NOT_CALM), state
+    curve = lay_curve(start, dt, turn, qvel, limits.rotations)
+    marks = Marks(dt, tolerance, rest, True, True)
+    done, between, _, check = advance(
+        session, d, probe, phase, way, curve, end, marks, False
+    )  # fmt: skip
+    if done != calm or check.overdue > 0.0:
+        return np.int64(Outcome.NOT_CALM), state
+    if between > 0.0:
+        done = evaluate_at(session, d, state)
+    if project(end.seen, end.place, start.normal, end.speed, qvel, rest, 2.0 * rest, 2.0 * rest):
         numbers(pointer(d + _QVEL), nv)[:] = qvel
         widen(m, d)
         load(m, d)
-    return calm, qpos, qvel
+    return done, state
 
 
 @kernel
@@ -180,45 +191,39 @@ def _take(session: int, d: int, probe: int, work: int) -> Any:
     m, nq, nv = slot(session, Slot.MODEL), w.qpos.shape[0], w.qvel.shape[0]
     dt, rest, not_calm = w.figures[Number.DT], w.figures[Number.REST], np.int64(Outcome.NOT_CALM)
     w.value[:], w.scaled[:], w.where[:], w.counts[Count.PIVOTS] = 0.0, 0.0, -1, 0
-    qpos, qvel = numbers(pointer(d + _QPOS), nq).copy(), numbers(pointer(d + _QVEL), nv).copy()
-    act = numbers(pointer(d + _ACT), w.act.shape[0]).copy()
+    state = State(
+        numbers(pointer(d + _QPOS), nq).copy(), numbers(pointer(d + _QVEL), nv).copy(),
+        numbers(pointer(d + _ACT), w.act.shape[0]).copy(),
+    )  # fmt: skip
     done = evaluate(session, d, True)
     if done != Outcome.DONE:
         return done
-    seen = read(m, d, nv)
-    gap = seen.gap
+    phase = _begin(m, d, w, read(m, d, nv), state)
+    seen, qvel = phase.seen, state.qvel
     deepest = 0.0
-    for i in range(gap.shape[0]):
-        deepest = max(deepest, -gap[i])
+    for i in range(seen.gap.shape[0]):
+        deepest = max(deepest, -seen.gap[i])
     w.figures[Number.OVERLAP] = deepest
-    speed = np.zeros(gap.shape[0])
-    for i in range(speed.shape[0]):
-        speed[i] = (seen.normal[i] * qvel).sum()
-    if not is_quiet(seen.normal, gap, seen.error, speed, qvel, w):
+    if not is_quiet(seen.normal, seen.gap, seen.error, phase.speed, qvel, w):
         return not_calm
-    bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
-    passed, course, loads, acceleration, f_n, f_t, f_j, f_b = _stand(
-        session, d, probe, w, seen, qpos, qvel
-    )
+    passed, course, loads, acceleration, f_n, f_t, f_j, f_b = _stand(session, probe, w, phase)
     if not passed or not sticks(course, loads, acceleration, f_n, dt, rest):
         return not_calm
     fastest, change = 0.0, 0.0
     for k in range(nv):
         fastest, change = max(fastest, abs(qvel[k])), max(change, abs(acceleration[k]))
     if fastest + dt * change > REST_SHARE * rest or (seen.act_dot != 0.0).any():
-        start = Start(qpos, qvel, act, seen.act_dot, acceleration, f_n, f_t, f_b)
-        done, qpos, qvel = _move(session, d, probe, w, course, start, seen, bound)
+        start = Start(
+            state.qpos, qvel, state.act, seen.act_dot, acceleration, f_n, f_t, f_b
+        )  # fmt: skip
+        done, state = _move(session, d, probe, w, course, start, phase)
         if done != Outcome.DONE:
             return done
-        seen = read(m, d, nv)
-        speed = np.zeros(seen.gap.shape[0])
-        for i in range(speed.shape[0]):
-            speed[i] = (seen.normal[i] * qvel).sum()
-        if not is_quiet(seen.normal, seen.gap, seen.error, speed, qvel, w):
+        phase = _begin(m, d, w, read(m, d, nv), state)
+        seen, qvel = phase.seen, state.qvel
+        if not is_quiet(seen.normal, seen.gap, seen.error, phase.speed, qvel, w):
             return not_calm
-        passed, course, loads, acceleration, f_n, f_t, f_j, f_b = _stand(
-            session, d, probe, w, seen, qpos, qvel
-        )
+        passed, course, loads, acceleration, f_n, f_t, f_j, f_b = _stand(session, probe, w, phase)
         if not passed:
             return not_calm
     note_contacts(seen, course.held, qvel, f_n, f_t, f_b, w)
