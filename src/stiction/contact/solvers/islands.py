@@ -4,11 +4,12 @@ that fails the interior point.
     proximal         `proximal` from the given guess: its modes alone first, so that redundant
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
-    interior point   `interior_point`, near the given impulses, from nothing, and near what that
-                     has found, and Newton's method from there: of small islands from the modes
-                     alone, as above, if that does
+    interior point   `interior_point`, near the given impulses, or from nothing if there are none,
+                     and near what that has found, and Newton's method from there: of small islands
+                     from the modes alone, as above, if that does
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
-                     through its folds; large heaps are mended first (`patches.py`)
+                     through its folds; large heaps are mended first (`patches.py`). Without it, an
+                     attempt from nothing
     sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
@@ -29,7 +30,7 @@ from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
 from stiction.contact.solvers.interior_point.continuation import (
     LARGE_TURNS,
-    SMALL_TURNS,
+    TURNS,
     follow_turn,
 )
 from stiction.contact.solvers.interior_point.iteration import (
@@ -104,8 +105,7 @@ DIGEST_PRIME = 0x100000001B3
 """Of Fowler, Noll and Vo's hash."""
 
 HEAP = 300
-"""Blocks of an island beyond which patches cost less than an attempt from nothing, which solves two
-in three of those that are left over."""
+"""Blocks of an island beyond which patches cost less than the path followed through its folds."""
 
 
 @lean
@@ -284,10 +284,10 @@ def _follow_attempts(
     address, k, load, best, near, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
 ):
     """(residual, attempts) of the interior point: begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, if `near` is true; from nothing; and near what that has
-    found; then by paths that turn, unless the island is to be mended first, of small islands by
-    one of them already after the first attempt; until the residual is `enough`. The best iterate
-    is in work."""
+    `best`, or the guess if that is far off, if `near` is true, or else from nothing; then, of
+    islands that are not small, near what that has found; and by paths that turn, until the residual
+    is `enough`. Where none turns, or patches come first, an attempt from nothing takes their place.
+    The best iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -295,7 +295,7 @@ def _follow_attempts(
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    small, turned = is_small(g, k), 0
+    small = is_small(g, k)
     turns = enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB
     taken, cold, tried = 0, False, np.inf
     while near or not cold:
@@ -307,19 +307,15 @@ def _follow_attempts(
         best = _polish(address, k, load, best, g, s, work, w)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        cold = cold or not near
-        if small and turns and turned == 0:
-            best, tried = _turn(address, k, load, SMALL_TURNS[0], best, tried, g, s, work, w)
-            taken, turned = taken + 1, 1
-            if best <= enough:
-                break
-        near = not near and best < min(tried, NEARBY)
-    while turns and turned < (len(SMALL_TURNS) if small else LARGE_TURNS):
+        cold, better = cold or not near, best < min(tried, NEARBY)
+        if turns and (small or taken > 1 or not better):
+            break
+        near = better and (turns or not near)
+    for number in range((len(TURNS) if small else LARGE_TURNS) if turns else 0):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        number = SMALL_TURNS[turned] if small else turned
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w)
-        taken, turned = taken + 1, turned + 1
+        taken += 1
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     return best, taken
