@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from clutter import FILES, read_clutter
 
+from stiction.contact.solvers import patches
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import solve_blocks
@@ -75,6 +76,37 @@ def test_a_heap_that_is_wrong_in_one_place_is_mended_there(path):
     spread_residual(work.packed.ctypes.data, k, load)
     assert work.system.pull[island.members, 0].max() <= SOLVED
     assert momentum_left(work, island) <= 1e-8 * load
+
+
+@pytest.mark.parametrize("path", HEAPS[::4], ids=lambda path: path.stem)
+def test_a_patch_that_is_not_solved_otherwise_is_by_paths_that_are_drawn(path, monkeypatch):
+    work, k = solved_heap(path)
+    island, load = spoil(work, k)
+
+    pose, posed = patches.pose, []
+
+    def note(*arguments):
+        posed.append(pose(*arguments))
+        return posed[-1]
+
+    def fail(address, count):
+        """As if all attempts had failed."""
+        solve_blocks(address, count)
+        patch, residual = posed[-1], posed[-1].request.outcome[:, Outcome.RESIDUAL]
+        patch.newton.f[:], patch.newton.v[:] = 0.0, patch.request.v_free
+        residual[residual > 0.0] = np.inf
+
+    monkeypatch.setattr(patches, "pose", note)
+    monkeypatch.setattr(patches, "solve_blocks", fail)
+    nodes = island.find_nodes(work.system.pull[island.members, 0], 1)
+    inside = island.touches @ nodes == island.degree
+    left = []
+    for drawn in (False, True):
+        island.solve_patch(nodes, drawn)
+        spread_residual(work.packed.ctypes.data, k, load)
+        left.append(work.system.pull[island.members[inside], 0].max())
+    assert left[0] > 1e-4
+    assert left[1] <= SOLVED
 
 
 EASY = [path for path in HEAPS if path.stem.endswith("easy")]

@@ -16,7 +16,9 @@ attempts of the interior point or more, patches mend 54 in two rounds on average
 of nine that all of its attempts had left unsolved.
 
 How it fails: the rounds run out, or the patch has grown to the whole island (a single tree has no
-smaller one), where what is undecided reaches through the heap.
+smaller one), where what is undecided reaches through the heap. Then paths are drawn
+(`continuation.py`): in patches, if little is wrong, where each costs a fraction of what it does on
+the whole island, and then on that.
 """
 
 from __future__ import annotations
@@ -31,9 +33,14 @@ from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
-from stiction.contact.problem.graph import Piece
+from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
-from stiction.contact.solvers.interior_point.iteration import CONTENT, FINISH_EPS, KICK
+from stiction.contact.solvers.interior_point.iteration import (
+    CONTENT,
+    FINISH_EPS,
+    KICK,
+    SOLVED,
+)
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, LEAST_EPS, refine_island, spread_residual
@@ -57,6 +64,9 @@ MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 24, 10_000
 """Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
 of a few contacts, and not less than the second, seconds of a heap."""
 
+NEARLY_MENDED = 1e-3
+"""Residual up to which paths are drawn in patches, before they are on the whole island."""
+
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
 
@@ -78,7 +88,11 @@ def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
         solved = mend_island(work, k, passes, FIRST_ROUNDS) or _turn_and_mend(work, k, passes)
     else:
         solved = mend_island(work, k, passes)
-    if not solved and work.request.setting[Setting.LAW] == Law.COULOMB:
+    if solved or work.request.setting[Setting.LAW] != Law.COULOMB:
+        return
+    if float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
+        solved = mend_island(work, k, passes, drawn=True)
+    if not solved:
         draw_paths(work, k, passes)
 
 
@@ -127,10 +141,14 @@ def is_mended_first(work: SolverWorkspace, k: int) -> bool:
 
 
 def mend_island(
-    work: SolverWorkspace, k: int, passes: Passes, rounds: int = MENDING_ROUNDS
+    work: SolverWorkspace,
+    k: int,
+    passes: Passes,
+    rounds: int = MENDING_ROUNDS,
+    drawn: bool = False,
 ) -> bool:
     """Whether island k is solved, its impulses and velocity, in `work.newton`, being those of the
-    best round."""
+    best round; drawn: whether paths are drawn in patches that are not solved otherwise."""
     outcome, address = work.request.outcome, work.packed.ctypes.data
     load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
     if not best <= MENDABLE:
@@ -143,7 +161,7 @@ def mend_island(
         if nodes.sum() == island.nodes:
             taken = rounds
             break
-        island.solve_patch(nodes)
+        island.solve_patch(nodes, drawn)
         spread_residual(address, k, load)
         after = float(work.system.pull[island.members, 0].max())
         eps = min(FINISH_EPS, max(LEAST_EPS, KICK * after))
@@ -201,8 +219,9 @@ class Island:
             blocks = (self.touches @ nodes > 0.0).astype(float)
         return np.asarray(self.touches.T @ blocks > 0.0)
 
-    def solve_patch(self, nodes: Mask) -> None:
-        """Solves the blocks between these nodes, all others as they are."""
+    def solve_patch(self, nodes: Mask, drawn: bool) -> None:
+        """Solves the blocks between these nodes, all others as they are; drawn: see
+        `mend_island`."""
         work, b = self.work, self.work.blocks
         within = self.touches @ nodes.astype(float)
         inside = self.members[within == self.degree]
@@ -225,6 +244,10 @@ class Island:
         patch.request.start[:] = work.newton.v[dofs]
         patch.request.built[:count] = Rung.INTERIOR_POINT
         solve_blocks(patch.packed.ctypes.data, count)
+        if drawn:
+            residual = patch.request.outcome[: patch.graph.size[Size.ISLANDS], Outcome.RESIDUAL]
+            for k in np.flatnonzero(~(residual <= SOLVED)).tolist():
+                draw_paths(patch, k, lambda found: found <= SOLVED)
         work.newton.f[inside] = patch.newton.f[:count]
         work.newton.v[dofs] = patch.newton.v
 
