@@ -22,7 +22,7 @@ impulse, weighted by w, that does it. Where that lies outside a cone (faces with
 contacts that push against each other) the impulses must be built upon (keep = 1).
 
 A small eps kicks impulses by u / eps and scatters modes that are not right yet; a large one
-converges slowly. So it begins with what it is given, and falls a hundredfold whenever the modes
+converges slowly. So it begins with what it is given, and falls (`EPS_FALL`) whenever the modes
 stay and the residual does not fall tenfold.
 
 What each iteration keeps true: the momentum balance, to rounding. How it can fail: the modes go
@@ -67,6 +67,10 @@ is refined so far."""
 LEAST_EPS = 1e-9
 """Compliance of a row over its own inverse inertia, at least: below it the refined solve no longer
 resolves the mass beside the rows."""
+
+LARGE_EPS, EPS_FALL, SLOW_EPS_FALL = 5e-4, 1e-2, 0.1
+"""Compliance to which a hundredth of it may follow where modes stay, and that share; and the share
+where it begins larger, with modes that are not known yet."""
 
 BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well; above, it says nothing."""
@@ -446,7 +450,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     best, before = least, np.inf
     stuck, star = 0, g.size[Size.STAR] == 1
     ready, whole, slow = False, False, True
-    used = 0.0
+    used, fall = 0.0, EPS_FALL if eps <= LARGE_EPS else SLOW_EPS_FALL
     for turn in range(limit):
         near = MAY_PRESS * load if turn > 0 else 0.0
         share = 1.0 if turn > 0 else 1.0 - AT_LIMIT
@@ -479,7 +483,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             residual = max(residual, imbalance(b, g, s, k, y.rhs) / load)
         slow = residual > 0.1 * before
         if turn > 0 and not changed and (anew or not slides) and slow and eps > LEAST_EPS:
-            eps = max(LEAST_EPS, 1e-2 * eps)
+            eps = max(LEAST_EPS, fall * eps)
             stuck -= 1
         before = residual
         stuck = 0 if residual < 0.5 * best else stuck + 1

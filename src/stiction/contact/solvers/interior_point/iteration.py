@@ -122,6 +122,10 @@ hand itself (`continuation.py`)."""
 DEEP = (3.0, 0.03)
 """How far inside of the cones it begins, over the load; resumed, it is inside already."""
 
+UNBALANCED_DEEP = 0.05
+"""How much farther inside of them an attempt near the impulses at hand begins, over the momentum
+that these leave: the path has as far to go."""
+
 LIMITS = (30, 24, 24)
 """Its iterations at most."""
 
@@ -245,7 +249,9 @@ def follow_path(address, k, load, start, best):
     if start == NEAR_ATTEMPT:
         copy_island(g, s, k, work.f, work.v, w.f, w.v)
         speeds(b, g, k, w.v, w.u)
-        begin_near(b, g, k, w, weight, DEEP[start] * load)
+        unbalanced(b, g, s, k, w.v, w.f, y.left, r)
+        deep = DEEP[start] * load + UNBALANCED_DEEP * imbalance(b, g, s, k, r)
+        begin_near(b, g, k, w, weight, min(deep, DEEP[COLD_ATTEMPT] * load))
     elif start == COLD_ATTEMPT:
         begin(b, g, k, w, weight, DEEP[start] * load)
         for p in range(low, high):
