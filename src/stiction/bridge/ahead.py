@@ -15,7 +15,16 @@ faces meet by all of their corners.
 
 from __future__ import annotations
 
-from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
+from stiction.bridge.layout import (
+    integer,
+    integers,
+    number,
+    numbers,
+    offset,
+    pointer,
+    size_of,
+    table,
+)
 from stiction.bridge.margins import AHEAD
 from stiction.kernels.compile import kernel, leaf
 
@@ -137,7 +146,7 @@ def leave_out(m, d, free, touch, live, depth):
     nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
     if ncon <= FEW:
         return 0
-    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    now = table(pointer(d + _CVEL), nbody, 6)
     tree = integers(pointer(m + _TREE), nbody)
     dofs = integers(pointer(m + _DOFS), pointer(m + _NTREE))
     begin, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE

@@ -154,18 +154,18 @@ def steady_spin(m, d, b: Blocks, derivatives, free, work):
                 block[i * (i + 1) // 2 + column[k] - a] = value[k]
         bias_rate(block[0], block, xmat[9 * body : 9 * body + 9], w, small, rate)
         for i in range(6):
-            x[i] = b.push[a + i]
+            x[i, 0] = b.push[a + i]
             for j in range(3):
                 A[i, 3 + j] += dt * rate[i, j]
-        solve_dense(A, x.reshape((6, 1)), 6, 0.0)
+        solve_dense(A, x, 6, 0.0)
         for i in range(6):
             moved = 0.0
             for j in range(6):
                 if in_skyline(b, a, i, j):
-                    moved += b.mass[b.row[a + max(i, j)] + a + min(i, j)] * x[j]
+                    moved += b.mass[b.row[a + max(i, j)] + a + min(i, j)] * x[j, 0]
             b.push[a + i] = moved
 
 
 def scratch() -> tuple[Array, Array, Array, Array, Array]:
     """The arrays that `steady_spin` works in."""
-    return np.zeros((6, 3, 3)), np.zeros((6, 6)), np.zeros((6, 3)), np.zeros(6), np.zeros(21)
+    return np.zeros((6, 3, 3)), np.zeros((6, 6)), np.zeros((6, 3)), np.zeros((6, 1)), np.zeros(21)

@@ -14,7 +14,16 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
-from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, size_of
+from stiction.bridge.layout import (
+    integer,
+    integers,
+    number,
+    numbers,
+    offset,
+    pointer,
+    size_of,
+    table,
+)
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import stage
 
@@ -173,7 +182,7 @@ def pass_by(m, d, contact, start, path, least, behind):
     the end of the step, as they move now, by `path` against each other [m]."""
     dt, geoms = number(m + _TIMESTEP), integers(contact + _GEOM, 2)
     nbody = pointer(m + _NBODY)
-    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    now = table(pointer(d + _CVEL), nbody, 6)
     if _kind(m, geoms[0]) == SPHERE and _kind(m, geoms[1]) == SPHERE:
         least_of_all = _nearest_of_spheres(m, d, geoms[0], geoms[1], start, dt, now)
         return np.int64(least_of_all >= least)
@@ -221,7 +230,7 @@ def exclude_ghosts(m, d, free, touch):
     free (nbody, 6): velocities without contact, as cvel; touch: gap that counts as touching [m].
     """
     nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
-    now = numbers(pointer(d + _CVEL), 6 * nbody).reshape(nbody, 6)
+    now = table(pointer(d + _CVEL), nbody, 6)
     work = np.empty((4, 3))
     start, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
     while start < end_of_all:

@@ -200,7 +200,7 @@ class Step(NamedTuple):
     small: Array  # (6, 3, 3), this and the next four: `gyroscopic.scratch`
     six: Array  # (6, 6)
     rate: Array  # (6, 3)
-    x: Array  # (6,)
+    x: Array  # (6, 1)
     block: Array  # (21,)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
     live: Indices  # (ntree,), this and the next: scratch of `bridge/ahead.py`
