@@ -87,12 +87,15 @@ def test_axes_that_cross_steeply_touch_on_the_perpendicular_to_both():
     assert np.abs(normal[0]) == pytest.approx([1.0, 0.0, 0.0], abs=1e-15)
 
 
-@pytest.mark.parametrize("place", ["0 0 .2", ".06 0 .1999"])
-def test_caps_stay_as_mujoco_has_them(place):
-    first = 'type="cylinder" size=".05 .1"'
-    second = f'type="cylinder" size=".03 .1" pos="{place}"'
-    gap, point, normal, model, data = meet(first, second)
-    mujoco.mj_collision(model, data)
-    assert gap == pytest.approx(data.contact.dist, abs=0)
-    assert point == pytest.approx(data.contact.pos, abs=0)
-    assert normal == pytest.approx(data.contact.frame[:, :3], abs=0)
+@pytest.mark.parametrize("shift", [0.0, 0.06])
+def test_caps_touch_where_either_rim_is_over_the_other_and_where_they_cross(shift):
+    first, second = 'type="cylinder" size=".05 .1"', 'type="cylinder" size=".03 .1"'
+    gap, point, normal, *_ = meet(first, f'{second} pos="{shift} 0 .1999"')
+    assert gap == pytest.approx(-1e-4, abs=1e-15)
+    assert normal == pytest.approx(np.tile([0.0, 0.0, 1.0], (len(gap), 1)), abs=1e-15)
+    to_first = np.hypot(point[:, 0], point[:, 1])
+    to_second = np.hypot(point[:, 0] - shift, point[:, 1])
+    assert np.all((to_first < 0.05 + 1e-6) & (to_second < 0.03 + 1e-6))
+    on_first, on_second = abs(to_first - 0.05) < 1e-9, abs(to_second - 0.03) < 1e-9
+    assert np.all(on_first | on_second)
+    assert np.sum(on_first & on_second) == (2 if shift else 0)

@@ -33,6 +33,13 @@ SIZE = size_of("mjContact")
 DIST, POS, FRAME, GEOM, REACH = (
     offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "includemargin")
 )
+GAP, POINT, NORMAL, WIDTH = 0, 1, 4, 7
+"""Columns of a contact that was found: distance, point (3), normal from the first geom to the
+second (3)."""
+
+MOST_MET = 20
+"""Contacts of a pair that take the place of MuJoCo's, at most."""
+
 NCON, CONTACT = (offset("mjData", name) for name in ("ncon", "contact"))
 _XPOS, _XMAT = (offset("mjData", name) for name in ("geom_xpos", "geom_xmat"))
 

@@ -24,7 +24,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import CAPSULE, CYLINDER
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import frame_of
+from stiction.terrain.contacts import GAP, NORMAL, POINT, WIDTH, frame_of
 
 Array = NDArray[np.float64]
 
@@ -51,10 +51,6 @@ numbers: Any = layout.numbers
 
 _TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
 
-MOST_CONTACTS = 3
-GAP, POINT, NORMAL, WIDTH = 0, 1, 4, 7
-"""Columns of a contact: distance, point (3), normal from the first geom to the second (3)."""
-
 
 @leaf
 def is_round(m: int, geom: int) -> bool:
@@ -65,7 +61,7 @@ def is_round(m: int, geom: int) -> bool:
 
 @kernel
 def meet_sides(m: int, d: int, first: int, second: int, out: Array) -> int:
-    """Contacts of two geoms side by side into out (MOST_CONTACTS, WIDTH); returns their number, 0
+    """Contacts of two geoms side by side into out (MOST_MET, WIDTH); returns their number, 0
     where they are not."""
     a, turn_a = frame_of(d, first)
     b, turn_b = frame_of(d, second)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stiction.bridge.narrow_phase import FOUND, collide_pair
 from stiction.bridge.narrow_phase import MOST as MOST_FOUND
 from stiction.kernels.compile import kernel
-from stiction.terrain import contacts, cylinders, features, meetings
+from stiction.terrain import contacts, features, meetings
 from stiction.terrain.refinement import meet_better
 
 Array = NDArray[np.float64]
@@ -69,7 +69,7 @@ def meet_pair(table, m, d, ground, first, second, margin, raw, contact, found, r
     """Contacts of two geoms into out (MOST, MEETING); how many.
 
     table, raw: see `collide_pair`; ground: `Ground.features`; contact: bytes of an mjContact to
-    work in, found (MOST, WIDTH) of `cylinders.py` and room (MOST, WIDTH) of `features.py`
+    work in, found (MOST_MET, WIDTH) of `contacts.py` and room (MOST, WIDTH) of `features.py`
     likewise."""
     if ground is not None:
         terrain = ground[0]
@@ -87,7 +87,7 @@ def meet_pair(table, m, d, ground, first, second, margin, raw, contact, found, r
         numbers(address + contacts.FRAME, 3)[c] = raw[0, 4 + c]
     better = meet_better(m, d, address, count, found)
     for k in range(better):
-        for c in range(cylinders.WIDTH):
+        for c in range(contacts.WIDTH):
             out[k, c] = found[k, c]
         out[k, MEETING - 1] = 1.0
     if better > 0:
@@ -102,7 +102,7 @@ def allocate() -> tuple[Array, NDArray[np.uint8], Array, Array, Array]:
     return (
         np.zeros((MOST_FOUND, FOUND)),
         np.zeros(contacts.SIZE, np.uint8),
-        np.zeros((cylinders.MOST_CONTACTS, cylinders.WIDTH)),
+        np.zeros((contacts.MOST_MET, contacts.WIDTH)),
         np.zeros((MOST_FOUND, features.WIDTH)),
         np.zeros((MOST_FOUND, MEETING)),
     )

@@ -1,6 +1,6 @@
 """Contacts of pairs of geoms whose place is known better than MuJoCo's collisions have it: round
-sides side by side (`cylinders.py`), an edge across a face (`edges.py`), and what is found by
-iterations (`nearest.py`)."""
+sides side by side (`cylinders.py`), cylinders that stand and lie on faces (`ends.py`, `sides.py`),
+an edge across a face (`edges.py`), and what is found by iterations (`nearest.py`)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import stage
 from stiction.terrain.contacts import (
     CONTACT,
+    GAP,
     GEOM,
+    MOST_MET,
     NCON,
+    NORMAL,
+    POINT,
     REACH,
     SIZE,
+    WIDTH,
     end_of_pair,
     keep,
     take_contacts,
     write_contact,
 )
-from stiction.terrain.cylinders import (
-    GAP,
-    MOST_CONTACTS,
-    NORMAL,
-    POINT,
-    WIDTH,
-    is_round,
-    meet_sides,
-)
+from stiction.terrain.cylinders import is_round, meet_sides
 from stiction.terrain.edges import are_boxes, meet_edges
+from stiction.terrain.ends import meet_ends, meets_faces
 from stiction.terrain.nearest import are_iterated, meet_nearest
+from stiction.terrain.sides import meet_along
 
 # Kernels, typed by Numba and not here.
 integer: Any = layout.integer
@@ -51,7 +50,7 @@ def refine_contacts(m: int, d: int) -> None:
     start = pointer(d + CONTACT)
     for k in range(ncon):
         geoms = integers(start + k * SIZE + GEOM, 2)
-        if is_round(m, geoms[0]) and is_round(m, geoms[1]):
+        if meets_faces(m, geoms[0], geoms[1]) or (is_round(m, geoms[0]) and is_round(m, geoms[1])):
             refine(m, d)
             return
         known = are_boxes(m, geoms[0], geoms[1]) or are_iterated(m, geoms[0], geoms[1])
@@ -77,11 +76,13 @@ def replace_rough(m: int, d: int) -> None:
     """`refine_contacts` where it may be that contacts change."""
     ncon = integer(d + NCON)
     start = pointer(d + CONTACT)
-    found = np.empty((MOST_CONTACTS, WIDTH))
+    found = np.empty((MOST_MET, WIDTH))
     for k in range(ncon):
         contact = start + k * SIZE
         geoms = integers(contact + GEOM, 2)
         changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
+        if not changes and meets_faces(m, geoms[0], geoms[1]):
+            changes = meet_on_face(m, d, contact, found) > 0
         if not changes and is_alone(start, k, ncon):
             changes = are_iterated(m, geoms[0], geoms[1])
             if not changes and are_boxes(m, geoms[0], geoms[1]):
@@ -98,7 +99,7 @@ refine = replace_rough.external
 def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
     """Fills the contacts of the data at d, which has none left, from the old ones."""
     base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
-    found = np.empty((MOST_CONTACTS, WIDTH))
+    found = np.empty((MOST_MET, WIDTH))
     start = base
     while start < end_of_all:
         end = end_of_pair(start, end_of_all)
@@ -114,13 +115,24 @@ def refine_from(m: int, d: int, old: NDArray[np.uint8]) -> None:
 
 
 @kernel
+def meet_on_face(m: int, d: int, contact: int, out: NDArray[np.float64]) -> int:
+    """Contacts of a cylinder and a face into out; see `meet_better`."""
+    count = meet_ends(m, d, contact, out)
+    return count if count > 0 else meet_along(m, d, contact, out)
+
+
+@kernel
 def meet_better(m: int, d: int, contact: int, many: int, out: NDArray[np.float64]) -> int:
-    """Contacts into out (MOST_CONTACTS, WIDTH) that take the place of those that MuJoCo has of the
+    """Contacts into out (MOST_MET, WIDTH) that take the place of those that MuJoCo has of the
     pair of geoms whose first is at `contact`, `many` of them; their number, 0 where those stay."""
     geoms = integers(contact + GEOM, 2)
     first, second = geoms[0], geoms[1]
     if is_round(m, first) and is_round(m, second):
         count = meet_sides(m, d, first, second, out)
+        if count > 0:
+            return count
+    if meets_faces(m, first, second):
+        count = meet_on_face(m, d, contact, out)
         if count > 0:
             return count
     if many == 1 and are_boxes(m, first, second):
