@@ -5,10 +5,18 @@ import pytest
 from clutter import FILES, read_clutter
 
 from stiction.contact.solvers import patches
+from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island, mend_island, sharpen_island
+from stiction.contact.solvers.patches import (
+    LEAST_DRAWN,
+    SHARPENING_PATHS,
+    Island,
+    mend_island,
+    persist,
+    sharpen_island,
+)
 from stiction.contact.solvers.proximal import spread_residual
 from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Rung, Setting
 
@@ -157,3 +165,18 @@ def test_what_is_wrong_everywhere_is_not_mended():
     work.request.outcome[k, Outcome.RESIDUAL] = 1.0
     assert not mend_island(work, k, lambda residual: residual <= SOLVED)
     assert (work.newton.f == before).all()
+
+
+@pytest.mark.parametrize(
+    ("suffices", "paths"), [(True, SHARPENING_PATHS), (False, LARGE_TURNS + LEAST_DRAWN)]
+)
+def test_for_the_last_digits_of_what_suffices_no_path_is_drawn(suffices, paths, monkeypatch):
+    problem, _ = read_clutter(max(HEAPS, key=lambda path: path.stat().st_size))
+    work, _ = fill(problem)
+    k = int(np.diff(work.graph.members[: int(work.graph.size[0]) + 1]).argmax())
+    work.request.setting[Setting.MENDED] = 1
+    taken = []
+    monkeypatch.setattr(patches, "mend_island", lambda *_, **__: False)
+    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: taken.append(number))
+    persist(work, k, lambda residual: False, lambda: suffices)
+    assert len(taken) == paths

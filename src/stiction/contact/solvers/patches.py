@@ -60,6 +60,10 @@ MENDING_ROUNDS, FIRST_ROUNDS = 6, 2
 """At most; and before the path of a heap is followed through its folds: what two rounds do not mend
 takes more than that does."""
 
+SHARPENING_PATHS = 2
+"""Paths of a heap that are followed, at most, for the last digits of what suffices: each costs as
+much as several steps."""
+
 MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 24, 10_000
 """Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
 of a few contacts, and not less than the second, seconds of a heap."""
@@ -80,26 +84,39 @@ patience than elsewhere, since all that is left to find is cheaper there than an
 Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
 
+Suffices = Callable[[], bool]
+"""Whether the iterate at hand would be taken if nothing better were found."""
 
-def persist(work: SolverWorkspace, k: int, passes: Passes) -> None:
+
+def persist(
+    work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices = lambda: False
+) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
-    next, and what it finds is mended again. At last paths are drawn."""
+    next, and what it finds is mended again. At last paths are drawn. For the last digits of what
+    suffices a few paths are followed, and none is drawn."""
     if is_mended_first(work, k):
-        solved = mend_island(work, k, passes, FIRST_ROUNDS) or _turn_and_mend(work, k, passes)
+        solved = mend_island(work, k, passes, FIRST_ROUNDS)
+        solved = solved or _turn_and_mend(work, k, passes, suffices)
     else:
-        solved = mend_island(work, k, passes)
-    if solved or work.request.setting[Setting.LAW] != Law.COULOMB:
+        solved = mend_island(work, k, passes, FIRST_ROUNDS if suffices() else MENDING_ROUNDS)
+    if solved or work.request.setting[Setting.LAW] != Law.COULOMB or suffices():
         return
+
+    def does(residual: float) -> bool:
+        return passes(residual) or suffices()
+
     if float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
-        solved = mend_island(work, k, passes, drawn=True)
+        solved = mend_island(work, k, does, drawn=True)
     if not solved:
-        draw_paths(work, k, passes)
+        draw_paths(work, k, does)
 
 
-def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices) -> bool:
     """Whether a path of a heap solves it, or what patches make of what it finds."""
     residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
     for number in range(LARGE_TURNS):
+        if number >= SHARPENING_PATHS and suffices():
+            break
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf

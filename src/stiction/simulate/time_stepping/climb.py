@@ -108,6 +108,9 @@ def climb_islands(
             return True
         return residual <= GRADED and bool(grade_step(work.address, RESIDUAL) <= RESIDUAL)
 
+    def suffices() -> bool:
+        return bool(grade_step(work.address, RESIDUAL) <= tolerance)
+
     def climb(rungs: int | None) -> tuple[str, ...]:
         part = cut_out(work.blocks, island.members, island.dofs)
         solution = contact.solve_to(to_problem(part, size, dt), tolerance, rungs)
@@ -121,7 +124,7 @@ def climb_islands(
         return ()
 
     def mend() -> tuple[str, ...]:
-        persist(work.solver, k, passes)
+        persist(work.solver, k, passes, suffices)
         return (PATCHES,)
 
     def attempt(way: Way) -> None:

@@ -150,7 +150,7 @@ CORRECTIONS = 4
 
 CLOSER = 0.8
 
-INSIDE = 0.9
+SHARE_INSIDE = 0.9
 """Share of the way to the boundary that a stride or a correction goes at most."""
 
 LEAST_FALL, LEAST_CORRECTED = 0.01, 0.05
@@ -395,7 +395,7 @@ def _go(
 ):  # fmt: skip
     """Goes along the direction at hand, inside of the boundary and not below `least` of the gap;
     the gap then."""
-    step = min(1.0, INSIDE * find_longest_step(b, g, k, w, weight))
+    step = min(1.0, SHARE_INSIDE * find_longest_step(b, g, k, w, weight))
     if gap + step * change < least * gap:
         step = min(step, -(1.0 - least) * gap / change)
     for p in range(g.positions[k], g.positions[k + 1]):
