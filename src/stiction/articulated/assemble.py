@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from stiction.articulated.links import Joints, Links
 from stiction.articulated.order import GROUND, Order
-from stiction.articulated.six import (
+from stiction.articulated.spatial import (
     clear,
     copy,
     product,

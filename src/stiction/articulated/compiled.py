@@ -23,7 +23,7 @@ from stiction.articulated.links import (
     velocity_products,
 )
 from stiction.articulated.order import Order, order_of_assembly
-from stiction.articulated.six import copy, shift_columns, shift_rows
+from stiction.articulated.spatial import copy, shift_columns, shift_rows
 from stiction.kernels.compile import kernel
 
 Array = NDArray[np.float64]

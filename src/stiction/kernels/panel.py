@@ -18,53 +18,26 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from stiction.kernels.compile import lean
-from stiction.kernels.six import FUSED
+from stiction.kernels.vectors import (
+    LANES,
+    add,
+    data_of,
+    load,
+    place,
+    repeated,
+    total_of,
+    zeros,
+)
 
 _intrinsic: Any = intrinsic  # kernels call without the first argument
 
-LANES = 4
-"""Numbers of a vector."""
-
 _ROWS = 4
 """Of a product's blocks: with two vectors each, eight sums are under way at once."""
-
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
-_ZERO = ir.Constant(_VECTOR, [ir.DoubleType()(0.0)] * LANES)
 
 
 def padded(n: int) -> int:
     """The least multiple of `LANES` that is not less than n."""
     return -(-n // LANES) * LANES
-
-
-def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    return context.make_array(kind)(context, builder, array).data
-
-
-def _vector(builder: Any, data: Any, at: Any) -> Any:
-    """Pointer to a vector, from entry `at` on."""
-    return builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer())
-
-
-def _load(builder: Any, data: Any, at: Any) -> Any:
-    return builder.load(_vector(builder, data, at), align=8)
-
-
-def _repeated(builder: Any, value: Any) -> Any:
-    """A number in all places of a vector."""
-    none = ir.Constant(_VECTOR, ir.Undefined)
-    single = builder.insert_element(none, value, ir.IntType(32)(0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return builder.shuffle_vector(single, none, places)
-
-
-def _add(builder: Any, total: Any, factor: Any, row: Any) -> Any:
-    """total + factor row."""
-    if not FUSED:
-        return builder.fadd(total, builder.fmul(factor, row))
-    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-    fused = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64")
-    return builder.call(fused, (factor, row, total))
 
 
 @_intrinsic
@@ -74,14 +47,14 @@ def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, o, x, array, a, n = args
-        target = _data(context, builder, sig.args[0], to)
-        source = _data(context, builder, sig.args[3], array)
-        factor = _repeated(builder, x)
+        target = data_of(context, builder, sig.args[0], to)
+        source = data_of(context, builder, sig.args[3], array)
+        factor = repeated(builder, x)
         zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
         with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
-            pointer = _vector(builder, target, builder.add(o, c))
-            row = _load(builder, source, builder.add(a, c))
-            total = _add(builder, builder.load(pointer, align=8), factor, row)
+            pointer = place(builder, target, builder.add(o, c))
+            row = load(builder, source, builder.add(a, c))
+            total = add(builder, builder.load(pointer, align=8), factor, row)
             builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 
@@ -95,16 +68,14 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         first, a, second, b, n = args
-        left = _data(context, builder, sig.args[0], first)
-        right = _data(context, builder, sig.args[2], second)
-        total = cgutils.alloca_once_value(builder, _ZERO)
+        left = data_of(context, builder, sig.args[0], first)
+        right = data_of(context, builder, sig.args[2], second)
+        total = cgutils.alloca_once_value(builder, zeros(LANES))
         zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
         with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
-            x, y = _load(builder, left, builder.add(a, c)), _load(builder, right, builder.add(b, c))
-            builder.store(_add(builder, builder.load(total), x, y), total)
-        whole = builder.load(total)
-        parts = [builder.extract_element(whole, ir.IntType(32)(k)) for k in range(LANES)]
-        return builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
+            x, y = load(builder, left, builder.add(a, c)), load(builder, right, builder.add(b, c))
+            builder.store(add(builder, builder.load(total), x, y), total)
+        return total_of(builder, builder.load(total))
 
     return number(A, index, B, index, index), generate
 
@@ -120,33 +91,31 @@ def _block(rows: int, vectors: int) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             to, c, wide, first, a, down, across, sign, second, b, long, inner = args
-            target = _data(context, builder, sig.args[0], to)
-            left = _data(context, builder, sig.args[3], first)
-            right = _data(context, builder, sig.args[8], second)
-            sums = [[cgutils.alloca_once_value(builder, _ZERO) for _ in range(vectors)]
+            target = data_of(context, builder, sig.args[0], to)
+            left = data_of(context, builder, sig.args[3], first)
+            right = data_of(context, builder, sig.args[8], second)
+            sums = [[cgutils.alloca_once_value(builder, zeros(LANES)) for _ in range(vectors)]
                     for _ in range(rows)]  # fmt: skip
             with cgutils.for_range(builder, inner, intp=inner.type) as loop:
                 start = builder.add(b, builder.mul(loop.index, long))
                 lines = [
-                    _load(builder, right, builder.add(start, ir.Constant(start.type, LANES * v)))
+                    load(builder, right, builder.add(start, ir.Constant(start.type, LANES * v)))
                     for v in range(vectors)
                 ]
                 at = builder.add(a, builder.mul(loop.index, across))
                 for r in range(rows):
                     entry = builder.load(builder.gep(left, [at]))
-                    factor = _repeated(builder, entry)
+                    factor = repeated(builder, entry)
                     for v in range(vectors):
                         old = builder.load(sums[r][v])
-                        builder.store(_add(builder, old, factor, lines[v]), sums[r][v])
+                        builder.store(add(builder, old, factor, lines[v]), sums[r][v])
                     at = builder.add(at, down)
-            scale = _repeated(builder, sign)
+            scale = repeated(builder, sign)
             for r in range(rows):
                 for v in range(vectors):
-                    pointer = _vector(
-                        builder, target, builder.add(c, ir.Constant(c.type, LANES * v))
-                    )
+                    pointer = place(builder, target, builder.add(c, ir.Constant(c.type, LANES * v)))
                     old = builder.load(pointer, align=8)
-                    builder.store(_add(builder, old, scale, builder.load(sums[r][v])), pointer,
+                    builder.store(add(builder, old, scale, builder.load(sums[r][v])), pointer,
                                   align=8)  # fmt: skip
                 c = builder.add(c, wide)
             return context.get_dummy_value()

@@ -20,51 +20,18 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from stiction.kernels.six import FUSED
+from stiction.kernels.vectors import (
+    LANES,
+    add,
+    data_of,
+    load,
+    place,
+    repeated,
+    total_of,
+    zeros,
+)
 
 _intrinsic: Any = intrinsic  # kernels call without the first argument
-
-LANES = 4
-"""Numbers of a vector."""
-
-
-def _kind(lanes: int) -> Any:
-    return ir.DoubleType() if lanes == 1 else ir.VectorType(ir.DoubleType(), lanes)
-
-
-def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
-    return context.make_array(kind)(context, builder, array).data
-
-
-def _at(builder: Any, data: Any, at: Any, lanes: int) -> Any:
-    """Pointer to that many numbers, from entry `at` on."""
-    return builder.bitcast(builder.gep(data, [at]), _kind(lanes).as_pointer())
-
-
-def _load(builder: Any, data: Any, at: Any, lanes: int) -> Any:
-    return builder.load(_at(builder, data, at, lanes), align=8)
-
-
-def _repeated(builder: Any, value: Any, lanes: int) -> Any:
-    """A number in all places of a vector."""
-    if lanes == 1:
-        return value
-    none = ir.Constant(_kind(lanes), ir.Undefined)
-    single = builder.insert_element(none, value, ir.IntType(32)(0))
-    places = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-    return builder.shuffle_vector(single, none, places)
-
-
-def _add(builder: Any, total: Any, factor: Any, row: Any, lanes: int) -> Any:
-    """total + factor row."""
-    if not FUSED:
-        return builder.fadd(total, builder.fmul(factor, row))
-    kind = _kind(lanes)
-    name = "llvm.fma.f64" if lanes == 1 else f"llvm.fma.v{lanes}f64"
-    fused = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(kind, [kind] * 3), name
-    )  # fmt: skip
-    return builder.call(fused, (factor, row, total))
 
 
 def _along(builder: Any, n: Any, body: Callable[[Any, int], None]) -> None:
@@ -87,11 +54,11 @@ def _change(
     factor and a row."""
 
     def change(c: Any, lanes: int) -> None:
-        pointer = _at(builder, target, builder.add(o, c), lanes)
+        pointer = place(builder, target, builder.add(o, c), lanes)
         terms = [
             (
-                _repeated(builder, factor, lanes),
-                _load(builder, source, builder.add(begin, c), lanes),
+                repeated(builder, factor, lanes),
+                load(builder, source, builder.add(begin, c), lanes),
             )
             for factor, begin in lines
         ]
@@ -103,7 +70,7 @@ def _change(
 
 def _take(builder: Any, old: Any, terms: Any, lanes: int) -> Any:
     for factor, row in terms:
-        old = _add(builder, old, builder.fneg(factor), row, lanes)
+        old = add(builder, old, builder.fneg(factor), row, lanes)
     return old
 
 
@@ -127,13 +94,13 @@ def _with_rows(rows: int, name: str, combine: Callable[..., Any]) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             to, o, factors, a, across, array, b, down, n = args
-            left = _data(context, builder, sig.args[2], factors)
+            left = data_of(context, builder, sig.args[2], factors)
             lines = []
             for _ in range(rows):
-                lines.append((_load(builder, left, a, 1), b))
+                lines.append((load(builder, left, a, 1), b))
                 a, b = builder.add(a, across), builder.add(b, down)
-            target = _data(context, builder, sig.args[0], to)
-            source = _data(context, builder, sig.args[5], array)
+            target = data_of(context, builder, sig.args[0], to)
+            source = data_of(context, builder, sig.args[5], array)
             _change(builder, target, o, n, source, lines, combine)
             return context.get_dummy_value()
 
@@ -151,8 +118,8 @@ def _with_row(name: str, combine: Callable[..., Any]) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             to, o, x, array, b, n = args
-            target = _data(context, builder, sig.args[0], to)
-            source = _data(context, builder, sig.args[3], array)
+            target = data_of(context, builder, sig.args[0], to)
+            source = data_of(context, builder, sig.args[3], array)
             _change(builder, target, o, n, source, [(x, b)], combine)
             return context.get_dummy_value()
 
@@ -182,25 +149,20 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         first, a, second, b, n = args
-        left = _data(context, builder, sig.args[0], first)
-        right = _data(context, builder, sig.args[2], second)
-        sums = {
-            lanes: cgutils.alloca_once_value(builder, ir.Constant(_kind(lanes), zero))
-            for lanes, zero in ((LANES, [number_zero] * LANES), (2, [number_zero] * 2), (1, 0.0))
-        }
+        left = data_of(context, builder, sig.args[0], first)
+        right = data_of(context, builder, sig.args[2], second)
+        sums = {k: cgutils.alloca_once_value(builder, zeros(k)) for k in (LANES, 2, 1)}
 
         def multiply(c: Any, lanes: int) -> None:
-            x = _load(builder, left, builder.add(a, c), lanes)
-            y = _load(builder, right, builder.add(b, c), lanes)
-            builder.store(_add(builder, builder.load(sums[lanes]), x, y, lanes), sums[lanes])
+            x = load(builder, left, builder.add(a, c), lanes)
+            y = load(builder, right, builder.add(b, c), lanes)
+            builder.store(add(builder, builder.load(sums[lanes]), x, y, lanes), sums[lanes])
 
         _along(builder, n, multiply)
-        four, two = builder.load(sums[LANES]), builder.load(sums[2])
-        parts = [builder.extract_element(four, ir.IntType(32)(k)) for k in range(LANES)]
+        two = builder.load(sums[2])
         rest = [builder.extract_element(two, ir.IntType(32)(k)) for k in range(2)]
-        total = builder.fadd(builder.fadd(parts[0], parts[2]), builder.fadd(parts[1], parts[3]))
+        total = total_of(builder, builder.load(sums[LANES]))
         tail = builder.fadd(builder.fadd(rest[0], rest[1]), builder.load(sums[1]))
         return builder.fadd(total, tail)
 
-    number_zero = ir.DoubleType()(0.0)
     return number(A, index, B, index, index), generate
