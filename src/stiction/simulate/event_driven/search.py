@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-REFINEMENTS = 3
+CURVE_REFINEMENTS = 3
 """States of the trajectory by which an event of the curve is located; one or two are usual."""
 
 PIECE_HALVINGS = 6
@@ -212,7 +212,7 @@ def _search(
     if done != Outcome.DONE or after.elapsed == h:
         return done, after, check
     guess = after.elapsed
-    for _ in range(REFINEMENTS):
+    for _ in range(CURVE_REFINEMENTS):
         done, trial, _ = _follow(session, d, probe, phase, way, guess)
         if done != Outcome.DONE:
             return done, trial, nothing
