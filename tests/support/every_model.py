@@ -2,7 +2,7 @@
 took.
 
     python tests/support/every_model.py FOLDER ... [--steps 200] [--seconds 20] [--limit 90]
-        [--controls] [--failures DIRECTORY] [--only TEXT ...]
+        [--controls] [--awake] [--failures DIRECTORY] [--only TEXT ...]
 
 For example test/ and model/ of MuJoCo's own repository, or a copy of mujoco_menagerie. Each file
 has a process of its own, which begins with all of it compiled and loaded, as after `stiction
@@ -19,7 +19,7 @@ warmup`. A line a file:
 then how many of each, the median of the ratios to mj_step, and what is above ten times it. Ratios
 are of all steps but the first, in processor time without the clock's own, of a loop that looks at
 nothing between two steps. With --controls they are drawn anew every 25 steps over their whole
-range.
+range; with --awake mj_step lets no tree sleep.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class Limits(NamedTuple):
     """Processor time after which the process is ended."""
     controls: bool = False
     failures: str | None = None
+    awake: bool = False
 
 
 class Outcome(NamedTuple):
@@ -119,6 +120,8 @@ def run(path: Path, limits: Limits) -> Outcome:
         model = mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         return Outcome("NOLOAD", str(error))
+    if limits.awake:
+        model.opt.enableflags &= ~int(mujoco.mjtEnableBit.mjENBL_SLEEP)
     try:
         mujoco.mj_step(model, _starts(model), 20)
     except Exception as error:
@@ -195,10 +198,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=Limits().seconds)
     parser.add_argument("--limit", type=int, default=Limits().limit)
     parser.add_argument("--controls", action="store_true")
+    parser.add_argument("--awake", action="store_true")
     parser.add_argument("--failures", default=None)
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="in a file's path")
     asked = parser.parse_args()
-    limits = Limits(asked.steps, asked.seconds, asked.limit, asked.controls, asked.failures)
+    limits = Limits(
+        asked.steps, asked.seconds, asked.limit, asked.controls, asked.failures, asked.awake
+    )
     for job in WARM_UP:
         JOBS[job]()
     for late in LATE_STAGES:
