@@ -64,7 +64,7 @@ SHARPENING_PATHS = 2
 """Paths of a heap that are followed, at most, for the last digits of what suffices: each costs as
 much as several steps."""
 
-MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 16, 10_000
+MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 16, 5_000
 """Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
 of a few contacts, and not less than the second, seconds of a heap."""
 
