@@ -32,7 +32,6 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.dense import dot
 from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
 
 Array = NDArray[np.float64]
@@ -96,22 +95,51 @@ def are_iterated(m: int, first: int, second: int) -> bool:
     return known and (smooth or (a != SPHERE and (a == CYLINDER or b == CYLINDER)))
 
 
-@leaf
-def into(turn: Array, x: Array) -> Array:
-    """(3,) x in the axes of a geom. (A product by `@` would be a library's: ten times the time.)"""
-    out = np.empty(3)
-    for c in range(3):
-        out[c] = turn[0, c] * x[0] + turn[1, c] * x[1] + turn[2, c] * x[2]
-    return out
+Three = tuple[float, float, float]
+"""Numbers instead of an array: dozens of small arrays would take most of the time."""
 
 
 @leaf
-def out_of(turn: Array, x: Array) -> Array:
-    """(3,) x from the axes of a geom."""
-    out = np.empty(3)
+def dot3(x: Three, y: Three) -> float:
+    """x . y"""
+    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
+
+
+@leaf
+def cross3(x: Three, y: Three) -> Three:
+    """x times y, perpendicular to both."""
+    return x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]
+
+
+@leaf
+def three_of(x: Array) -> Three:
+    """The numbers of x (3,)."""
+    return x[0], x[1], x[2]
+
+
+@leaf
+def axis_of(s: Side, axis: int) -> Three:
+    """An axis of a geom."""
+    return s.turn[0, axis], s.turn[1, axis], s.turn[2, axis]
+
+
+@leaf
+def into(s: Side, x: Three) -> Three:
+    """A direction in the axes of a geom."""
+    return dot3(axis_of(s, 0), x), dot3(axis_of(s, 1), x), dot3(axis_of(s, 2), x)
+
+
+@leaf
+def point_into(s: Side, x: Array) -> Three:
+    """A point (3,) in the axes of a geom, from its middle."""
+    return into(s, (x[0] - s.place[0], x[1] - s.place[1], x[2] - s.place[2]))
+
+
+@leaf
+def put_out_of(s: Side, x: Three, out: Array) -> None:
+    """out (3,) := a point from the axes of a geom, in the world."""
     for c in range(3):
-        out[c] = turn[c, 0] * x[0] + turn[c, 1] * x[1] + turn[c, 2] * x[2]
-    return out
+        out[c] = s.place[c] + (s.turn[c, 0] * x[0] + s.turn[c, 1] * x[1] + s.turn[c, 2] * x[2])
 
 
 @kernel
@@ -120,7 +148,9 @@ def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
     kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
     size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
     place, turn = frame_of(d, geom)
-    feature, at = np.zeros(3), into(turn, point - place)
+    feature = np.zeros(3)
+    s = Side(kind, size, place, turn, sign, feature, point.copy(), np.zeros(3))
+    at = point_into(s, point)
     if kind == BOX:
         for c in range(3):
             if abs(at[c]) > (1.0 - AT_END) * size[c]:
@@ -130,7 +160,7 @@ def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
             feature[2] = np.sign(at[2])
         if feature[2] == 0.0 or np.hypot(at[0], at[1]) > (1.0 - AT_END) * size[0]:
             feature[0] = 1.0
-    return Side(kind, size, place, turn, sign, feature, point.copy(), np.zeros(3))
+    return s
 
 
 @kernel
@@ -153,43 +183,53 @@ def straight_along(s: Side) -> tuple[int, int]:
     return 0, 0
 
 
+@leaf
+def outward(s: Side, n: Array) -> Three:
+    """The outward normal of a geom at a contact of the normal n (3,), in its axes."""
+    x, y, z = into(s, three_of(n))
+    return s.sign * x, s.sign * y, s.sign * z
+
+
 @kernel
 def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
     """The point of a feature that has the normal n of a contact, and its radii along the tangents
     across (2, 3); along what is straight, the point beside `guide` (3,), and no radius. Whether
     there is one."""
-    normal, at = s.sign * into(s.turn, n), into(s.turn, guide - s.place)
-    p, q = into(s.turn, across[0]), into(s.turn, across[1])
-    s.radii[:] = 0.0
+    n0, n1, n2 = outward(s, n)
+    x, y, z = point_into(s, guide)
+    p, q = into(s, three_of(across[0])), into(s, three_of(across[1]))
+    for c in range(3):
+        s.radii[c] = 0.0
     if s.kind == ELLIPSOID:
-        square = s.size * s.size
-        height = np.sqrt(dot(normal, square * normal))
-        at = square * normal / height
-        u, v = dot(p, at), dot(q, at)
-        s.radii[0] = (dot(p, square * p) - u * u) / height
-        s.radii[1] = (dot(p, square * q) - u * v) / height
-        s.radii[2] = (dot(q, square * q) - v * v) / height
+        a, b, c2 = s.size[0] * s.size[0], s.size[1] * s.size[1], s.size[2] * s.size[2]
+        height = np.sqrt(n0 * (a * n0) + n1 * (b * n1) + n2 * (c2 * n2))
+        x, y, z = a * n0 / height, b * n1 / height, c2 * n2 / height
+        u, v = dot3(p, (x, y, z)), dot3(q, (x, y, z))
+        long, wide = (a * p[0], b * p[1], c2 * p[2]), (a * q[0], b * q[1], c2 * q[2])
+        s.radii[0] = (dot3(p, long) - u * u) / height
+        s.radii[1] = (dot3(p, wide) - u * v) / height
+        s.radii[2] = (dot3(q, wide) - v * v) / height
     elif s.kind == BOX:
-        for c in range(3):
-            if s.feature[c] != 0.0:
-                at[c] = s.feature[c] * s.size[c]
+        x = s.feature[0] * s.size[0] if s.feature[0] != 0.0 else x
+        y = s.feature[1] * s.size[1] if s.feature[1] != 0.0 else y
+        z = s.feature[2] * s.size[2] if s.feature[2] != 0.0 else z
     elif s.kind == SPHERE or (s.kind == CAPSULE and s.feature[2] != 0.0):
-        at = s.size[0] * normal
-        at[2] += s.feature[2] * s.size[1]
+        x, y, z = s.size[0] * n0, s.size[0] * n1, s.size[0] * n2
+        z += s.feature[2] * s.size[1]
         s.radii[0] = s.radii[2] = s.size[0]
     else:
-        sine = np.hypot(normal[0], normal[1])
+        sine = np.hypot(n0, n1)
         if s.feature[0] != 0.0:
             if sine < ONE_DIRECTION:
                 return False
-            at[0], at[1] = s.size[0] * normal[0] / sine, s.size[0] * normal[1] / sine
-            x, y = -normal[1] / sine, normal[0] / sine  # along the rim
-            u, v = p[0] * x + p[1] * y, q[0] * x + q[1] * y
+            x, y = s.size[0] * n0 / sine, s.size[0] * n1 / sine
+            e0, e1 = -n1 / sine, n0 / sine  # along the rim
+            u, v = p[0] * e0 + p[1] * e1, q[0] * e0 + q[1] * e1
             radius = s.size[0] / sine
             s.radii[0], s.radii[1], s.radii[2] = radius * u * u, radius * u * v, radius * v * v
         if s.feature[2] != 0.0:
-            at[2] = s.feature[2] * s.size[1]
-    s.point[:] = s.place + out_of(s.turn, at)
+            z = s.feature[2] * s.size[1]
+    put_out_of(s, (x, y, z), s.point)
     return True
 
 
@@ -197,8 +237,7 @@ def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
 def change_feature(s: Side, n: Array) -> bool:
     """Whether the point lies beyond its feature, or the normal out of its cone; the feature is then
     the next one."""
-    normal, at = s.sign * into(s.turn, n), into(s.turn, s.point - s.place)
-    changed = False
+    normal, at, changed = outward(s, n), point_into(s, s.point), False
     if s.kind == BOX:
         for c in range(3):
             if s.feature[c] == 0.0 and abs(at[c]) > s.size[c]:
@@ -216,28 +255,42 @@ def change_feature(s: Side, n: Array) -> bool:
 
 
 @kernel
-def middle_of_line(s: Side) -> Array:
-    """(3,) the middle of an edge, or of the axis that a side is about."""
+def put_middle_of_line(s: Side) -> None:
+    """Moves the point to the middle of an edge, or of the axis that a side is about."""
     if s.kind != BOX:
-        return s.place.copy()
-    return s.place + out_of(s.turn, s.feature * s.size)
+        s.point[:] = s.place
+        return
+    x, size = s.feature, s.size
+    put_out_of(s, (x[0] * size[0], x[1] * size[1], x[2] * size[2]), s.point)
 
 
 @kernel
-def cross_lines(first: Side, second: Side, u: Array, v: Array, n: Array) -> bool:
+def cross_lines(first: Side, second: Side, u: Three, v: Three, n: Array) -> bool:
     """n := the perpendicular to two straight features along u and v; both points := where the lines
     are nearest. Whether they cross."""
-    way = np.cross(u, v)
-    sine = np.sqrt(dot(way, way))
+    way = cross3(u, v)
+    sine = np.sqrt(dot3(way, way))
     if sine < ONE_DIRECTION:
         return False
-    n[:] = way / sine if dot(way, n) > 0.0 else -way / sine
-    a, b = middle_of_line(first), middle_of_line(second)
-    away, cosine = b - a, dot(u, v)
-    x, y = dot(away, u), dot(away, v)
-    first.point[:] = a + ((x - cosine * y) / (sine * sine)) * u
-    second.point[:] = b + ((cosine * x - y) / (sine * sine)) * v
+    length = sine if dot3(way, three_of(n)) > 0.0 else -sine
+    put_middle_of_line(first)
+    put_middle_of_line(second)
+    a, b = first.point, second.point
+    away, cosine = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), dot3(u, v)
+    x, y = dot3(away, u), dot3(away, v)
+    for c in range(3):
+        n[c] = way[c] / length
+        a[c] += ((x - cosine * y) / (sine * sine)) * u[c]
+        b[c] += ((cosine * x - y) / (sine * sine)) * v[c]
     return True
+
+
+@leaf
+def scale_to_one(n: Array) -> None:
+    """n (3,) over its length."""
+    length = np.sqrt(dot3(three_of(n), three_of(n)))
+    for c in range(3):
+        n[c] /= length
 
 
 @kernel
@@ -249,18 +302,22 @@ def set_normal(first: Side, second: Side, n: Array) -> int:
     if many + others > 2 or many == 3 or others == 3:
         return -1
     if many == 2:
-        n[:] = first.sign * first.feature[axis] * first.turn[:, axis]
+        for c in range(3):
+            n[c] = first.sign * first.feature[axis] * first.turn[c, axis]
         return 0
     if others == 2:
-        n[:] = second.sign * second.feature[other] * second.turn[:, other]
+        for c in range(3):
+            n[c] = second.sign * second.feature[other] * second.turn[c, other]
         return 0
     if many == 1 and others == 1:
-        u, v = first.turn[:, axis].copy(), second.turn[:, other].copy()
+        u, v = axis_of(first, axis), axis_of(second, other)
         return 0 if cross_lines(first, second, u, v, n) else -1
     if many == 1 or others == 1:
-        line = first.turn[:, axis].copy() if many == 1 else second.turn[:, other].copy()
-        n -= dot(n, line) * line
-        n /= np.sqrt(dot(n, n))
+        line = axis_of(first, axis) if many == 1 else axis_of(second, other)
+        along = dot3(three_of(n), line)
+        for c in range(3):
+            n[c] -= along * line[c]
+        scale_to_one(n)
         return 1
     return 2
 
@@ -271,14 +328,26 @@ def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) 
     if freedom == 1:
         many, axis = straight_along(first)
         _, other = straight_along(second)
-        line = first.turn[:, axis].copy() if many == 1 else second.turn[:, other].copy()
-        out[0], out[1] = np.cross(n, line), line
+        line = axis_of(first, axis) if many == 1 else axis_of(second, other)
+        out[0, 0], out[0, 1], out[0, 2] = cross3(three_of(n), line)
+        out[1, 0], out[1, 1], out[1, 2] = line
         return
-    least = np.argmin(np.abs(n))
-    out[0] = -n[least] * n
+    least = 0
+    for c in range(1, 3):
+        if abs(n[c]) < abs(n[least]):
+            least = c
+    for c in range(3):
+        out[0, c] = -n[least] * n[c]
     out[0, least] += 1.0
-    out[0] /= np.sqrt(dot(out[0], out[0]))
-    out[1] = np.cross(n, out[0])
+    scale_to_one(out[0])
+    out[1, 0], out[1, 1], out[1, 2] = cross3(three_of(n), three_of(out[0]))
+
+
+@leaf
+def away_of(first: Side, second: Side) -> Three:
+    """From the first point to the second."""
+    a, b = first.point, second.point
+    return b[0] - a[0], b[1] - a[1], b[2] - a[2]
 
 
 @kernel
@@ -303,8 +372,9 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
                 return False
             if not put_point(second, n, across, second.point if lines else first.point):
                 return False
-        away = second.point - first.point
-        gap, u, v = dot(away, n), dot(away, across[0]), dot(away, across[1])
+        away = away_of(first, second)
+        gap = dot3(away, three_of(n))
+        u, v = dot3(away, three_of(across[0])), dot3(away, three_of(across[1]))
         a = first.radii[0] + second.radii[0] + gap
         b = first.radii[1] + second.radii[1]
         c = first.radii[2] + second.radii[2] + gap
@@ -315,8 +385,10 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
         det = a * c - b * b
         if not (a > 0.0 and det > 0.0):
             return False
-        n += ((c * u - b * v) / det) * across[0] + ((a * v - b * u) / det) * across[1]
-        n /= np.sqrt(dot(n, n))
+        x, y = (c * u - b * v) / det, (a * v - b * u) / det
+        for k in range(3):
+            n[k] += x * across[0, k] + y * across[1, k]
+        scale_to_one(n)
         if freedom == 1:
             set_normal(first, second, n)
     return False
@@ -338,12 +410,13 @@ def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
         moved = change_feature(first, n)
         if change_feature(second, n) or moved:
             continue
-        gap = dot(second.point - first.point, n)
+        gap = dot3(away_of(first, second), three_of(n))
         if abs(gap - dist) > SAME_CONTACT * size:
             return 0
         out[0, 0] = gap
-        out[0, 1:4] = 0.5 * (first.point + second.point)
-        out[0, 4:7] = n
+        for c in range(3):
+            out[0, 1 + c] = 0.5 * (first.point[c] + second.point[c])
+            out[0, 4 + c] = n[c]
         return 1
     return 0
 
