@@ -6,9 +6,10 @@ The system is that of `system.py`:
     A dv - G' df = push        A: the mass, and what follows the velocity (curves)
     E dv         = speed       E: the held rows; G: E, and what follows their impulses (slopes)
 
-With A = L L', unit rows E L^-T = C V (V orthonormal, by Gram-Schmidt with the largest remainder
-first, until what remains is rounding: C is a lower triangle for the rows that were taken, and the
-others depend on them), X^+ the left inverse of a matrix of full rank,
+With A = L L' (L an upper triangle: of a tree of bodies, whose leaves go first, L and L^-1 are as
+sparse as the tree), unit rows E L^-T = C V (V orthonormal, by Gram-Schmidt with the largest
+remainder first, until what remains is rounding: C is a lower triangle for the rows that were taken,
+and the others depend on them), X^+ the left inverse of a matrix of full rank,
 
     Z  = ((G L^-T) V')^+ (G L^-T)
     dv = A^-1 push + (Z L^-1)' (C^-1 speed - (V L^-1) push)
@@ -31,7 +32,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
 from stiction.kernels.dense import rows_dot
 from stiction.kernels.packing import packed
-from stiction.kernels.panel import add_product, add_scaled, clear, dot, padded
+from stiction.kernels.panel import LANES, add_product, add_scaled, clear, dot, padded
 
 Indices = NDArray[np.int64]
 
@@ -41,9 +42,9 @@ class Solved(NamedTuple):
     """The system, solved; at most `cap` rows."""
 
     inertia: Array  # (nv, nv) A
-    upper: Array  # (nv, nv) L'
-    lower: Array  # (nv, nv) L^-1
-    raised: Array  # (nv, nv) its transpose
+    factor: Array  # (nv, nv) L'
+    root: Array  # (nv, nv) L^-1
+    turned: Array  # (nv, nv) its transpose
     inverse: Array  # (nv, nv) A^-1
     rows: Array  # (cap, nv) what is left of E L^-T
     other: Array  # (cap, nv) G L^-T
@@ -155,32 +156,32 @@ def _order_taken(k, held, s: Solved):
 
 @lean
 def factor_inertia(s: Solved):
-    """Factors s.inertia, and fills L^-1; whether it is positive definite. Left of its diagonal,
-    L' has numbers without meaning."""
+    """Factors s.inertia, and fills L^-1 and its transpose; whether it is positive definite. Right
+    of its diagonal, L' has numbers without meaning."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
-    upper, out = s.upper, s.lower
+    factor, turned, root = s.factor, s.turned, s.root
     for j in range(nv):
         for c in range(wide):
-            upper[j, c], out[j, c] = s.inertia[j, c], 0.0
-        out[j, j] = 1.0
-    for j in range(nv):
-        if not upper[j, j] > 0.0:
+            factor[j, c], turned[j, c], root[j, c] = s.inertia[j, c], 0.0, 0.0
+    for j in range(nv - 1, -1, -1):
+        if not factor[j, j] > 0.0:
             return False
-        scale = 1.0 / np.sqrt(upper[j, j])
-        start = j - j % 4
-        for c in range(start, wide):
-            upper[j, c] *= scale
+        scale = 1.0 / np.sqrt(factor[j, j])
         for c in range(j + 1):
-            out[j, c] *= scale
-        for i in range(j + 1, nv):
-            factor = -upper[j, i]
-            if factor != 0.0:
-                begin = i - i % 4
-                add_scaled(upper, i * wide + begin, factor, upper, j * wide + begin, wide - begin)
-                add_scaled(out, i * wide, factor, out, j * wide, start + 4)
+            factor[j, c] *= scale
+        for i in range(j):
+            along = -factor[j, i]
+            if along != 0.0:
+                add_scaled(factor, i * wide, along, factor, j * wide, i - i % LANES + LANES)
     for j in range(nv):
+        scale = 1.0 / factor[j, j]
+        for i in range(j):
+            along = -scale * factor[j, i]
+            if along != 0.0:
+                add_scaled(turned, j * wide, along, turned, i * wide, i - i % LANES + LANES)
+        turned[j, j] = scale
         for c in range(j + 1):
-            s.raised[c, j] = out[j, c]
+            root[c, j] = turned[j, c]
     return True
 
 
@@ -189,7 +190,7 @@ def _divide(m, rows, s: Solved, out):
     """out[:m] := rows[:m] L^-T."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     clear(m, out)
-    add_product(1.0, m, nv, wide, rows, 0, wide, 1, s.raised, out)
+    add_product(1.0, m, nv, wide, rows, 0, wide, 1, s.turned, out)
 
 
 @lean
@@ -207,7 +208,7 @@ def _take_slopes(m, k, along, s: Solved):
     clear(k, s.basis)  # Z, in the place of V, which is not read again
     add_product(1.0, k, m, wide, s.spare, 0, s.spare.shape[1], 1, s.other, s.basis)
     clear(k, s.push)
-    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.lower, s.push)
+    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.root, s.push)
     return True
 
 
@@ -224,7 +225,7 @@ def hold_rows(m, held, along, sloped, s: Solved):
             s.rows[i, j] /= s.length[i]
     k = _find_basis(m, s)
     clear(k, s.pull)
-    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.lower, s.pull)
+    add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.root, s.pull)
     _order_taken(k, held, s)
     if sloped:
         return k if _take_slopes(m, k, along, s) else -1
@@ -236,10 +237,16 @@ def hold_rows(m, held, along, sloped, s: Solved):
 
 @lean
 def fill_inverse(s: Solved):
-    """A^-1 = L^-T L^-1; column i of L^-1 begins with its row i."""
+    """A^-1 = L^-T L^-1; row c of L^-1 begins with its column c."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     clear(nv, s.inverse)
-    add_product(1.0, nv, nv, wide, s.lower, 0, 1, wide, s.lower, s.inverse)
+    for j in range(nv):
+        for c in range(j + 1):
+            along, begin = s.turned[j, c], c - c % LANES
+            if along != 0.0:
+                add_scaled(
+                    s.inverse, j * wide + begin, along, s.root, c * wide + begin, wide - begin
+                )
 
 
 @lean
@@ -270,15 +277,17 @@ def fill_by_speed(k, s: Solved):
 @lean
 def _times_inverse(x, s: Solved, out):
     """out (nv,) := A^-1 x."""
-    nv = s.inertia.shape[0]
+    nv, part = s.inertia.shape[0], s.part[1]
     for c in range(nv):
-        out[c] = 0.0
+        part[c] = 0.0
+    for j in range(nv):
+        for c in range(j + 1):
+            part[c] += s.turned[j, c] * x[j]
     for j in range(nv):
         total = 0.0
         for c in range(j + 1):
-            total += s.lower[j, c] * x[c]
-        for c in range(j + 1):
-            out[c] += total * s.lower[j, c]
+            total += s.turned[j, c] * part[c]
+        out[j] = total
 
 
 @lean

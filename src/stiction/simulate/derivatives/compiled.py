@@ -23,6 +23,7 @@ from stiction.simulate.derivatives.transition import (
     differentiate_step,
     differentiate_step_on_ground,
     run_request,
+    run_step,
 )
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.loop import Slot
@@ -41,6 +42,7 @@ LEAST_ROOM = 8
 _DONE, _ERROR, _ROOM = int(Stop.DONE), int(Stop.ERROR), int(Stop.ROOM)
 _BLOCKS, _WATCHED = int(Count.BLOCKS), int(Count.WATCHED)
 _WANT, _LAW, _STAGE = int(Ask.WANT), int(Ask.LAW), int(Ask.STAGE)
+_BEFORE, _STOP = int(Ask.BEFORE), int(Ask.STOP)
 _MATRICES, _SLOPES = int(Want.MATRICES), int(Want.SLOPES)
 
 
@@ -54,6 +56,7 @@ class CompiledDerivatives:
         self._length = np.zeros(1)
         # As Numba's dispatcher itself: calls from Python cost.
         self._run: Callable[[int, int, int, int], int] = getattr(run_request, "entry", run_request)
+        self._step: Callable[[int, int, int, int, int], int] = getattr(run_step, "entry", run_step)
         self.request = np.zeros(ASKS, np.int64)
         """(ASKS,)"""
         self._address = int(self.request.ctypes.data)
@@ -80,6 +83,8 @@ class CompiledDerivatives:
         self._model, self._length[0] = own.model, own.size
         request[Ask.FACETS] = engine.settings.contact.facets or 0
         request[Ask.STAGE], request[Ask.READY] = 0, 1
+        self._quiet = engine.config._replace(sensors=False, energy=False).as_array()
+        request[Ask.QUIET] = self._quiet.ctypes.data
         if plain(own.model) and own.model.nv > 0:
             on_ground = engine.session[Slot.GROUND] != 0
             stage = differentiate_step_on_ground if on_ground else differentiate_step
@@ -94,6 +99,34 @@ class CompiledDerivatives:
             self._model, engine.work.step.free, LEAST_ROOM + count + count // 4
         )
         self.request[Ask.MEMORY] = self._memory.address
+
+    def take(
+        self, source: mujoco.MjData, data: mujoco.MjData, before: int, law: str
+    ) -> tuple[Array, Array] | bool:
+        """A and B of the step from the state of `source`, which is taken with `data`, and begun
+        with the impulses of the workspace at the address `before`. Or whether it was taken: then
+        its derivatives need another way; otherwise it is to be taken as any other. `state` is the
+        one that it began with."""
+        engine, request = self._engine, self.request
+        if self._known is not engine.config:
+            self.follow()
+        if not request[_STAGE] or engine.stale:
+            return False
+        request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
+        try:
+            stop = self._step(
+                engine.session_address, data._address, source._address, self._start, self._address
+            )
+        except SystemError as error:
+            raise engine.guard.cause(error, data) from None
+        if stop != _DONE:
+            engine.guard.recover(data)
+            return False
+        stop = request[_STOP]
+        if stop == _ROOM:
+            self.make_room()
+            stop = self._call(data)
+        return (self._A.copy(), self._B.copy()) if stop == _DONE else True
 
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import weakref
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -29,7 +30,7 @@ from stiction.simulate.derivatives.differences import (
 from stiction.simulate.derivatives.linearization import Indices, Solved
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
 from stiction.simulate.derivatives.transition import INTEGRATION
-from stiction.simulate.report import FRICTIONLESS
+from stiction.simulate.report import FRICTIONLESS, Report
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import Guess
 from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
@@ -71,10 +72,18 @@ class Differentiator:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
         the impulses that the step would begin with."""
         self._keep_last()
-        model, state = self._engine.own.model, self._compiled.state
+        engine, law = self._engine, self._engine.settings.contact.law
+        check_law(law)
+        engine.keep_last()
+        began = perf_counter()
+        taken = self._compiled.take(data, self._data, before.address, law)
+        if taken:
+            report = engine.report_step(self._data, perf_counter() - began)
+            return self._found(report, law, None if taken is True else taken)
+        model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)
-        self._engine.begin_from(before)
+        engine.begin_from(before)
         return self._differentiate()
 
     def differentiate_from(self, physics: Array, guess: Guess) -> StepDerivatives:
@@ -89,12 +98,18 @@ class Differentiator:
         """Takes the step from the copy's state, and differentiates it."""
         engine, data = self._engine, self._data
         report = engine.step(data, 1)
-        if engine.config.bounce < np.inf and engine.work.step.impact.any():
-            raise StictionError("no derivatives: contacts bounce within this step")
         left_out = engine.answer.flag == FRICTIONLESS
         law = "frictionless" if left_out else engine.settings.contact.law
         check_law(law)
-        transition = self._compiled.matrices(data, law)
+        return self._found(report, law, self._compiled.matrices(data, law))
+
+    def _found(
+        self, report: Report, law: str, transition: tuple[Array, Array] | None
+    ) -> StepDerivatives:
+        """What is told of the step that was taken."""
+        engine = self._engine
+        if engine.config.bounce < np.inf and engine.work.step.impact.any():
+            raise StictionError("no derivatives: contacts bounce within this step")
         found = StepDerivatives(self, self._compiled.state.copy(), report, law, transition)
         self._last = weakref.ref(found)
         return found

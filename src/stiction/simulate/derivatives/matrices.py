@@ -130,35 +130,43 @@ def _solve_correction(
     return True
 
 
+@lean
+def _turn_rows(dt, at, columns, step: Step, w: Working, A, B):
+    """Three rows of A and B, of dt times changes of v+ and of the correction, become those of the
+    quaternion that begins at degree of freedom `at`. columns: of A, and of both."""
+    speed, left, right = w.acceleration, w.rotation[0], w.rotation[1]
+    for c in range(3):  # accelerations are not needed any more
+        speed[c] = dt * (step.v_plus[at + c] + w.correction[at + c])
+    turn_step(speed, w.rotation)
+    for k in range(columns[1]):
+        out, i = (A, k) if k < columns[0] else (B, k - columns[0])
+        x, y, z = out[at, i], out[at + 1, i], out[at + 2, i]
+        for c in range(3):
+            out[at + c, i] = right[c, 0] * x + right[c, 1] * y + right[c, 2] * z
+    for c in range(3):
+        for k in range(3):
+            A[at + c, at + k] += left[c, k] - (1.0 if c == k else 0.0)
+
+
 @kernel
 def _write(dt, step: Step, out: Slopes, w: Working, A, B):
     """A and B from the changes of v+ and of the correction."""
     nv, n, nu = out.push_q.shape[0], A.shape[0], B.shape[1]
-    na = n - 2 * nv
-    for j in range(nv):
-        for k in range(n + nu):
-            w.right[j, k] = dt * (w.rate[j, k] + w.moved[j, k])
-    for at in range(w.turns.shape[0]):
-        j = w.turns[at]
-        speed = w.acceleration  # what comes after the accelerations' last use
-        for c in range(3):
-            speed[c] = dt * (step.v_plus[j + c] + w.correction[j + c])
-        turn_step(speed, w.rotation)
-        for k in range(n + nu):
-            x, y, z = w.right[j, k], w.right[j + 1, k], w.right[j + 2, k]
-            for c in range(3):
-                right = w.rotation[1]
-                w.right[j + c, k] = right[c, 0] * x + right[c, 1] * y + right[c, 2] * z
-        for c in range(3):
-            for k in range(3):
-                w.right[j + c, j + k] += w.rotation[0, c, k] - (1.0 if c == k else 0.0)
+    rate, moved = w.rate, w.moved
     for j in range(nv):
         for k in range(n):
-            A[j, k] = w.right[j, k] + (1.0 if j == k else 0.0)
-            A[nv + j, k] = w.rate[j, k]
+            A[j, k] = dt * (rate[j, k] + moved[j, k])
+        for k in range(n):
+            A[nv + j, k] = rate[j, k]
         for k in range(nu):
-            B[j, k], B[nv + j, k] = w.right[j, n + k], w.rate[j, n + k]
-    for i in range(na):
+            B[j, k] = dt * (rate[j, n + k] + moved[j, n + k])
+        for k in range(nu):
+            B[nv + j, k] = rate[j, n + k]
+    for k in range(w.turns.shape[0]):
+        _turn_rows(dt, w.turns[k], (n, n + nu), step, w, A, B)
+    for j in range(nv):
+        A[j, j] += 1.0
+    for i in range(n - 2 * nv):
         for k in range(n):
             A[2 * nv + i, k] = out.act_a[i, k - 2 * nv] if k >= 2 * nv else 0.0
         for k in range(nu):

@@ -17,12 +17,14 @@ import mujoco
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
-from stiction.bridge.layout import number, numbers, offset, pointer
+from stiction.bridge.layout import number, numbers, offset, pointer, words
 from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import kernel, leaf, lean
+from stiction.kernels.panel import clear
 from stiction.kernels.stage import call, stage
 from stiction.simulate.derivatives.bodies import (
     differentiate_forces,
@@ -40,7 +42,7 @@ from stiction.simulate.derivatives.smooth import differentiate_actuators, differ
 from stiction.simulate.derivatives.spinning import differentiate_spins
 from stiction.simulate.derivatives.step_system import is_corrected
 from stiction.simulate.time_stepping.config import Stop, read_config
-from stiction.simulate.time_stepping.loop import Slot, slot
+from stiction.simulate.time_stepping.loop import Slot, begin, begin_as, slot
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 from stiction.terrain.meetings import unpack_ground
 
@@ -89,33 +91,38 @@ class Ask(IntEnum):
     ROWS = 12
     """This and the next five: address of the first simulation's `FIRST`, and how many numbers each
     one's has; the same of `SECOND` and `THIRD`."""
+    BEFORE = 18
+    """This and the rest are for `run_step`: the workspace with the impulses to begin with."""
+    QUIET = 19
+    """`Config.as_array` of steps without sensors."""
+    STOP = 20
+    """Why the request's stage stopped, afterwards."""
+    SESSION = 21
+    """The session without sensors, as many entries as there are in `Slot`."""
 
 
-ASKS = int(Ask.ROWS) + 6
+ASKS = int(Ask.SESSION) + len(Slot)
 """Entries of a request."""
 
 
 @lean
-def _clear(count, out: Slopes):
-    """Zero everywhere, for so many blocks: none where contacts have no slopes of their own."""
+def _clear(count, used, out: Slopes):
+    """Zero everywhere, for so many blocks: none where contacts have no slopes of their own. used
+    (n, ROWS): 1 for rows whose speeds matter."""
     nv = out.push_q.shape[0]
-    for j in range(nv):
-        for k in range(nv):
-            out.push_q[j, k] = out.push_w[j, k] = 0.0
-        for k in range(out.push_a.shape[1]):
-            out.push_a[j, k] = 0.0
-        for k in range(out.push_u.shape[1]):
-            out.push_u[j, k] = 0.0
+    clear(nv, out.push_q)
+    clear(nv, out.push_w)
+    clear(nv, out.push_a)
+    clear(nv, out.push_u)
+    clear(count, out.gap)
+    clear(count, out.speed_w)
     for i in range(count):
-        for k in range(nv):
-            out.gap[i, k] = out.speed_w[i, k] = 0.0
-            for r in range(ROWS):
-                out.speed[i, r, k] = 0.0
-    for i in range(out.act_a.shape[0]):
-        for k in range(out.act_a.shape[1]):
-            out.act_a[i, k] = 0.0
-        for k in range(out.act_u.shape[1]):
-            out.act_u[i, k] = 0.0
+        for r in range(ROWS):
+            if used[i, r] == 1:
+                for k in range(nv):
+                    out.speed[i, r, k] = 0.0
+    clear(out.act_a.shape[0], out.act_a)
+    clear(out.act_u.shape[0], out.act_u)
 
 
 @kernel
@@ -193,7 +200,7 @@ def _differentiate(session, d, ground, request):
         h.size[Size.HELD] = drop_spanned(h.size[Size.HELD], h.block, h.direction, step, geometry, w)
     lifted = drop_spanned(lifted, w.lifted, w.along, step, geometry, w)
     mark_used(count, lifted, want == Want.SLOPES, h, w)
-    _clear(count if want in (Want.MATRICES, Want.SLOPES) else 0, out)
+    _clear(count if want in (Want.MATRICES, Want.SLOPES) else 0, w.used, out)
     _differentiate_smooth(m, d, address, own)
     _find_maps(m, d, address, own)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
@@ -244,6 +251,36 @@ def differentiate_step_on_ground(session, d, request, _):
 def answer_request(session, d, request):
     """Calls the request's stage."""
     return call(_entry(request, Ask.STAGE), session, d, request, np.int64(0))
+
+
+@kernel
+def run_step(session, d, source, state, request):
+    """Takes the step from the state of the data at `source` with the data at d, and calls the
+    request's stage for it; the state (mjSTATE_INTEGRATION) is left at the address `state`, and in
+    d. Why the step stopped: where it was not taken, or something watches it, it is to be taken as
+    any other."""
+    if caught(slot(session, Slot.FRAME), d) != 0:
+        return np.int64(Stop.ERROR)
+    ask, model, work = words(request, ASKS), slot(session, Slot.MODEL), slot(session, Slot.WORK)
+    words(session + 8 * Slot.FRESH, 1)[0] = 1
+    begin(session)
+    _, step = unpack_step(work)
+    stop = np.int64(Stop.UNSOLVED)
+    if are_edited(slot(session, Slot.SOURCE)):
+        stop = np.int64(Stop.EDITED)
+    elif step.counts[Count.WATCHED] == 0 and begin_as(work, ask[Ask.BEFORE]):
+        for k in range(ASKS - Ask.SESSION):
+            ask[Ask.SESSION + k] = slot(session, k)
+        ask[Ask.SESSION + Slot.CONFIG] = ask[Ask.QUIET]
+        quiet = request + 8 * Ask.SESSION
+        mj.get_state(model, source, state, np.int32(INTEGRATION))
+        mj.set_state(model, d, state, np.int32(INTEGRATION))
+        stop = call(slot(session, Slot.STEPS), quiet, d, np.int64(1), np.int64(0))
+        if stop == Stop.DONE:
+            mj.set_state(model, d, state, np.int32(INTEGRATION))
+            ask[Ask.STOP] = answer_request(session, d, request)
+    leave(slot(session, Slot.FRAME))
+    return stop
 
 
 @kernel

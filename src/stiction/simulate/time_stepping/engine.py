@@ -44,7 +44,13 @@ from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
 from stiction.simulate.time_stepping.jammed import part_island
-from stiction.simulate.time_stepping.loop import Slot, run, take_steps, take_steps_on_ground
+from stiction.simulate.time_stepping.loop import (
+    Slot,
+    begin_as,
+    run,
+    take_steps,
+    take_steps_on_ground,
+)
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
 from stiction.status import Code, Status
@@ -135,14 +141,14 @@ class TimeEngine:
 
     def refresh(self) -> None:
         """Copies the model anew."""
-        self._keep_last()
+        self.keep_last()
         self.stale = False
         self.own.refresh()
         self.adapt()
 
     def _follow(self) -> None:
         """Takes over what was changed in the model."""
-        self._keep_last()
+        self.keep_last()
         if self.own.follow():
             self.adapt()
 
@@ -224,7 +230,7 @@ class TimeEngine:
         if not controlled and get_mjcb_control() is not None:
             return self._step_controlled(data, nstep)
         if self._last is not None and self._last() is not None:
-            self._keep_last()
+            self.keep_last()
         left, solved, answer, spent = nstep, 0, COMPILED, 0.0
         self.session[_FRESH] = 1
         address = data._address
@@ -260,6 +266,14 @@ class TimeEngine:
                 spent += perf_counter() - began if self._driven else 0.0
                 if found is not None:
                     answer, solved = found, 1
+
+    def report_step(self, data: mujoco.MjData, spent: float) -> Report:
+        """Of a step that another kernel has taken by this engine's session, in so much time [s]."""
+        self._elapsed += spent
+        self.answer = COMPILED
+        report = Report(self.own.source, data.time, self._gather, (COMPILED, spent))
+        self._last = ref(report)
+        return report
 
     def _step_controlled(self, data: mujoco.MjData, nstep: int) -> Report:
         """Lets the user's control callback see the state before each step, as `mj_step` does."""
@@ -313,7 +327,7 @@ class TimeEngine:
             )
         return validation.not_definite(model, int(self.work.step.counts[Count.DOF]))
 
-    def _keep_last(self) -> None:
+    def keep_last(self) -> None:
         """Lets the last report take what it needs, if somebody still has it."""
         if self._last is not None:
             report = self._last()
@@ -353,7 +367,7 @@ class TimeEngine:
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""
-        self._keep_last()
+        self.keep_last()
         step = self.work.step
         step.total[:] = 0.0
         step.spent[:], step.ticks[:] = 0, 0
@@ -370,7 +384,7 @@ class TimeEngine:
 
     @memory.setter
     def memory(self, guess: Guess) -> None:
-        self._keep_last()
+        self.keep_last()
         count = len(guess.record)
         if count > self.work.room.blocks:
             self.make_room(count)
@@ -383,14 +397,10 @@ class TimeEngine:
 
     def begin_from(self, other: Workspace) -> None:
         """Takes over the impulses that another engine of the model would begin with."""
-        self._keep_last()
-        old = int(other.step.counts[Count.OLD])
-        if old > self.work.room.blocks:
-            self.make_room(old)
-        step = self.work.step
-        step.record[:old] = other.step.record[:old]
-        step.counts[:], step.seen[:] = other.step.counts, other.step.seen
-        self.overwritten()
+        self.keep_last()
+        if not begin_as(self.work.address, other.address):
+            self.make_room(int(other.step.counts[Count.OLD]))
+            begin_as(self.work.address, other.address)
 
     def make_room(self, blocks: int) -> None:
         """Takes a workspace for so many blocks."""
@@ -404,6 +414,6 @@ class TimeEngine:
 
     def forget(self) -> None:
         """Drops the last step's impulses, so that the next step starts from none."""
-        self._keep_last()
+        self.keep_last()
         self.work.step.counts[Count.OLD] = 0
         self.work.step.counts[Count.SEEN] = 0

@@ -350,6 +350,28 @@ def begin(session):
 
 
 @kernel
+def begin_as(address, other):
+    """Gives the workspace at an address the impulses that the steps of another one would begin
+    with; whether there is room for them. What its last step left in the data may stand there no
+    more."""
+    _, step = unpack_step(address)
+    _, given = unpack_step(other)
+    old = given.counts[Count.OLD]
+    if old > step.record.shape[0]:
+        return False
+    for i in range(old):
+        for k in range(step.record.shape[1]):
+            step.record[i, k] = given.record[i, k]
+    for k in range(step.counts.shape[0]):
+        step.counts[k] = given.counts[k]
+    for k in range(step.seen.shape[0]):
+        step.seen[k] = given.seen[k]
+    if step.counts[Count.SEEN] == Seen.ALL:
+        step.counts[Count.SEEN] = Seen.INPUTS
+    return True
+
+
+@kernel
 def run(session, d, nstep, solved):
     """Takes up to nstep steps of the data at d, or none if d is 0; returns why it stopped.
     solved: 1 if the first step is only to be finished."""
