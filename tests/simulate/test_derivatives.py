@@ -377,6 +377,42 @@ def test_nothing_that_moves_has_empty_derivatives(capfd):
     assert not capfd.readouterr().out  # LAPACK complains of empty matrices there
 
 
+BESIDE = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+  <geom type="plane" size="1 1 .1" euler="0 90 0" pos="-.1 0 0"/>
+  <body pos="0 0 .1"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["sphere", "box"])
+def test_margin_is_zero_where_a_contact_just_touches(kind):
+    model, data = load(BESIDE.format(kind=kind))
+    sim = stiction.Simulator(model)
+    assert sim.derivatives(data).margin == 0.0
+    data.qpos[0] += 0.05
+    assert sim.derivatives(data).margin > 0.1
+
+
+def test_margin_of_what_friction_keeps_in_an_overlap_is_how_deep_it_lies():
+    model, data = load(BESIDE.format(kind="box"))
+    sim, margins = stiction.Simulator(model), []
+    for depth in (1e-6, 2e-6):
+        data.qpos[0] = -depth
+        margins.append(sim.derivatives(data).margin)
+    assert 0.0 < margins[0] < 0.1
+    np.testing.assert_allclose(margins[1], 2.0 * margins[0], rtol=1e-2)
+    left = stiction.Simulator(model, stepper=stiction.TimeStepping(push_out=False))
+    assert left.derivatives(data).margin > 0.1
+
+
+def test_margin_of_two_boxes_side_by_side_is_zero_beside_the_floor_that_holds_both():
+    beside = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+      <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      <body pos="{x} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+      </worldbody></mujoco>"""
+    for x, touches in ((0.2, True), (0.3, False)):
+        model, data = load(beside.format(x=x))
+        assert (stiction.Simulator(model).derivatives(data).margin == 0.0) == touches
+
+
 def test_what_has_no_derivatives_says_so():
     model, data, _ = scenes.load("incline")
     with pytest.raises(InvalidInput, match="EventDriven"):

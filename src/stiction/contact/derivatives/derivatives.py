@@ -107,12 +107,30 @@ class ContactDerivatives:
         """How far the nearest contact or box row is from another mode, over the speeds of the
         problem; the derivatives hold for changes that are small beside it. inf without contacts.
 
-        A contact that others hold in place with, so that it could as well be left out, does not
-        count where it neither bears nor parts."""
+        A contact that just touches, which neither bears nor parts, is at a border: its margin is
+        zero. Where others hold it in place, so that it could as well be left out, it does not
+        count."""
         margin = self.behaviour.margin.copy()
-        idle = np.flatnonzero(margin[: self.problem.nc] < RESIDUAL)
-        margin[idle[self._system.spans(self._rows.normal[idle])]] = np.inf
+        margin[self.idle[self._are_held(self.idle)]] = np.inf
         return float(margin.min(initial=np.inf))
+
+    @cached_property
+    def idle(self) -> NDArray[np.int64]:
+        """Contacts that just touch."""
+        return np.flatnonzero(self.behaviour.margin[: self.problem.nc] < RESIDUAL)
+
+    def _are_held(self, contacts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these contacts cannot part for what others hold."""
+        if not len(contacts):
+            return np.zeros(0, np.bool_)
+        way, parent = self.behaviour, self.problem.arrays.box_contact
+        apart = np.zeros(self.problem.nc, np.bool_)
+        apart[contacts] = True
+        held = _stack(
+            self._rows, self._turned, way.normal & ~apart, way.tangent & ~apart[:, None],
+            way.box & ~(apart[parent] & (parent >= 0)),
+        )  # fmt: skip
+        return ModeSystem(self._inertia, held, held).spans(self._rows.normal[contacts])
 
     @property
     def names(self) -> tuple[str, ...]:

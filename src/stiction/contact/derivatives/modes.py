@@ -97,8 +97,8 @@ def read(
     nc = len(friction)
     soft, soft_tangent = np.zeros(nc), np.zeros((nc, 2))
     blur = np.sqrt(smoothing) * scales.contact
-    press = _over(answer.normal * scales.inverse_normal, scales.contact)
-    part = _over(speed.normal - bound, scales.contact)
+    press = over(answer.normal * scales.inverse_normal, scales.contact)
+    part = over(speed.normal - bound, scales.contact)
     pressed = (answer.normal > 0.0) & (press >= part)
     margin = np.abs(press - part)
     load = answer.normal
@@ -111,7 +111,7 @@ def read(
             np.where(press > part, smoothing / high, low),
         )
         soft = low / high * scales.inverse_normal
-        load = _over(high * scales.contact, scales.inverse_normal)
+        load = over(high * scales.contact, scales.inverse_normal)
         pressed = scales.inverse_normal > 0.0
     turn = np.tile(np.eye(2), (nc, 1, 1))
     held = np.zeros((nc, 2), np.bool_)
@@ -125,15 +125,15 @@ def read(
     elif law == "coulomb":
         rough = pressed & (friction > 0.0)
         room = _cone_room(facets, friction, answer)
-        room = _over(room * scales.inverse_tangent, scales.contact)
+        room = over(room * scales.inverse_tangent, scales.contact)
         slip = np.hypot(*speed.tangent.T)
-        slips = _over(slip, scales.contact)
+        slips = over(slip, scales.contact)
         slides = rough & (slips > np.maximum(RESIDUAL, room))  # see the head of `held_rows.py`
         sticks = rough & ~slides
         if smoothing > 0.0:  # what separates rubs a little, too
             sticks &= (answer.normal > 0.0) & (slips <= RESIDUAL)
             slides = rough & ~sticks
-            soft_tangent[sticks] = _over(blur[sticks], (friction * load)[sticks])[:, None]
+            soft_tangent[sticks] = over(blur[sticks], (friction * load)[sticks])[:, None]
         held[sticks] = True
         margin = np.where(rough, np.minimum(margin, np.abs(slips - room)), margin)
         for i in np.flatnonzero(slides):
@@ -179,8 +179,8 @@ def _read_boxes(
     room = np.full(len(limit), np.inf)
     finite = most < np.inf
     spare = (most - np.abs(answer.box)) * scales.inverse_box
-    room[finite] = np.maximum(_over(spare[finite], scales.box[finite]), 0.0)
-    moves = _over(np.abs(speed), scales.box)
+    room[finite] = np.maximum(over(spare[finite], scales.box[finite]), 0.0)
+    moves = over(np.abs(speed), scales.box)
     held = (most > 0.0) & ~((moves > RESIDUAL) & (moves > room))
     sign = np.where(held | (most == 0.0), 0.0, -np.sign(speed))
     along = pressed[parent] if len(pressed) else np.zeros(len(limit), np.bool_)
@@ -189,7 +189,7 @@ def _read_boxes(
     return held, slope, sign, np.concatenate([margin, near])
 
 
-def _over(size: Array, scale: Array) -> Array:
+def over(size: Array, scale: Array) -> Array:
     """size / scale, nothing over nothing being nothing."""
     return np.divide(size, scale, out=np.zeros_like(size), where=scale > 0.0)
 

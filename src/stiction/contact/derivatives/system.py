@@ -84,8 +84,6 @@ class ModeSystem:
 
     def spans(self, rows: Array) -> NDArray[np.bool_]:
         """(n,) which of the rows (n, nv) depend on held ones."""
-        if len(self._target) == len(self._length):
-            return np.zeros(len(rows), np.bool_)
         divided = self._divide(rows.T).T
         rest = divided - (divided @ self._basis.T) @ self._basis
         size, left = (np.sqrt(np.einsum("ij,ij->i", x, x)) for x in (divided, rest))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.rows import Place
 from stiction.contact.derivatives.derivatives import ContactDerivatives, Disturbance
-from stiction.contact.derivatives.modes import Answer
+from stiction.contact.derivatives.modes import Answer, over
 from stiction.contact.derivatives.system import ModeSystem
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import box_rows, dense_mass, first_rows, to_problem
@@ -142,6 +142,26 @@ class StepLinearization:
         if len(self._held):
             rows = self._rows[self._held]
             self._system = ModeSystem(dense_mass(step.blocks, step.count), rows, rows)
+
+    @property
+    def margin(self) -> float:
+        """That of the law, and how far contacts that bear nothing, and that friction alone keeps in
+        place, are from the border of overlap, over the speeds of the step: on one side overlap is
+        corrected, which knows no friction, on the other nothing happens."""
+        step, law = self.step, self.law
+        touching = step.gap[self._contacts] <= step.touch
+        idle = law.idle[touching[law.idle]]
+        if np.isinf(step.slack) or not len(idle):
+            return law.margin
+        bears = touching & law.behaviour.normal
+        bears[idle] = False
+        rows = self._rows[self._contacts]
+        kept = ModeSystem(dense_mass(step.blocks, step.count), rows[bears], rows[bears])
+        loose = idle[~kept.spans(rows[idle])]
+        depth = np.abs(step.gap[self._contacts[loose]])
+        depth[depth <= step.touch] = 0.0
+        depth = over(depth / step.dt, law.problem.scales.contact[loose])
+        return min(law.margin, float(depth.min(initial=np.inf)))
 
     def solve(self, c: Columns) -> tuple[Array, Array]:
         """(dv+ (nv, k), dw (nv, k)) for k lines of changes."""

@@ -94,8 +94,9 @@ class StepDerivatives:
     @property
     def margin(self) -> float:
         """How far the nearest contact, limit or dry joint is from another mode, over the speeds of
-        the step; inf without any. The derivatives hold for changes that are small beside it."""
-        return self._solved.law.margin
+        the step; inf without any. The derivatives hold for changes that are small beside it: zero
+        where a contact just touches, without a force."""
+        return self._solved.margin
 
     @property
     def modes(self) -> tuple[Mode, ...]:
