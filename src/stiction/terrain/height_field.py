@@ -63,6 +63,17 @@ def covers(
 
 
 @kernel
+def is_on_face(field: Field, x: float, y: float, n: tuple[float, float, float]) -> bool:
+    """Whether the triangle below or above (x, y) has the normal n."""
+    rows, columns = field.z.shape
+    c, r = int(np.floor((x - field.x) / field.dx)), int(np.floor((y - field.y) / field.dy))
+    if c < 0 or r < 0 or c >= columns - 1 or r >= rows - 1:
+        return False
+    sx, sy = slopes(field, c, r, 0 if covers(field, c, r, 0, x, y, 0.0, 0.0) else 1)
+    return n[2] > 0.0 and abs(n[0] + sx * n[2]) <= FLAT and abs(n[1] + sy * n[2]) <= FLAT
+
+
+@kernel
 def spread(field: Field, c: int, r: int, kind: int, side: int) -> tuple[float, float, float]:
     """Unit vector from an edge of the surface into the triangle on that side, across the edge as
     seen from above; side 0 is the left one. Straight down where there is none."""

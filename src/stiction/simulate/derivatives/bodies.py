@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
 Indices = NDArray[np.int64]
@@ -158,7 +158,7 @@ def six_dot(a, i, b, j):
     )  # fmt: skip
 
 
-@kernel
+@lean
 def spread_velocity(d, tree: Tree, v, motion: Motion):
     """Fills velocities of the bodies, and of what joints are fixed to, at joint speeds v (nv,)."""
     nv = v.shape[0]
@@ -181,7 +181,7 @@ def spread_velocity(d, tree: Tree, v, motion: Motion):
                         motion.end[k, c] = motion.velocity[i, c]
 
 
-@kernel
+@lean
 def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
     """The same of accelerations, at speeds v and accelerations a (nv,) of the joints; weight: 1 for
     a world with gravity, 0 without."""
@@ -346,7 +346,7 @@ def _add_forces(cdof, tree: Tree, motion: Motion, scale, by_place, by_speed, mov
             k = tree.before[k]
 
 
-@kernel
+@lean
 def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_speed, moves):
     """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
     nv), the latter if anything moves: else p, c and B vanish. Velocities and accelerations have

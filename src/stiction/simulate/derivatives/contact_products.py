@@ -21,7 +21,7 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.derivatives.held_rows import Held, Size
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion, six_dot
 from stiction.simulate.derivatives.maps import Maps, pair_end
@@ -82,7 +82,7 @@ def _add_push(tree: Tree, count, wrench, total, row, x, meeting: Meeting, out):
         out[j] += side[j] * (six_dot(motion, j, six, 5) + six_dot(six, 8, total, row))
 
 
-@kernel
+@lean
 def _push_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
     corrected, maps: Maps, meeting: Meeting, out: Change,
@@ -164,7 +164,7 @@ def _add_rates(count, wrench, row, meeting: Meeting, out):
         out[k] += six_dot(wrench, row, meeting.rate, k)
 
 
-@kernel
+@lean
 def _pull_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
     back: Motion, back_w: Motion, corrected, maps: Maps, meeting: Meeting, g: Change,
@@ -192,7 +192,7 @@ def _pull_pair(
     forget_sides(tree, first, second, meeting)
 
 
-@kernel
+@lean
 def push_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected,
     maps: Maps, meeting: Meeting, out: Change,
@@ -218,7 +218,7 @@ def push_contacts(
         begin = end
 
 
-@kernel
+@lean
 def pull_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, back: Motion,
     back_w: Motion, corrected, maps: Maps, meeting: Meeting, g: Change,

@@ -18,7 +18,7 @@ from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Head, Kind
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree, cross_force, six_dot
 from stiction.simulate.derivatives.maps import Maps, pair_end
@@ -81,7 +81,7 @@ def _carry_wrench(count, wrench, meeting: Meeting):
             meeting.wrench[k, c] = six_dot(by, c, meeting.motion, k)
 
 
-@kernel
+@lean
 def _fill_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
     corrected, used, maps: Maps, meeting: Meeting, out: Slopes,
@@ -115,7 +115,7 @@ def _fill_pair(
     forget_sides(tree, first, second, meeting)
 
 
-@kernel
+@lean
 def differentiate_rows(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected, used,
     maps: Maps, meeting: Meeting, out: Slopes,
@@ -140,7 +140,7 @@ def differentiate_rows(
         begin = end
 
 
-@kernel
+@lean
 def differentiate_applied(d, tree: Tree, alone, dt, meeting: Meeting, out: Slopes):
     """Adds what forces that users apply to bodies change with positions: they act at the centre of
     mass, in the world's directions. alone (nv,): not 0 for bodies that are seen to elsewhere."""

@@ -20,10 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, PLANE, SPHERE
+from stiction.bridge.geom_types import (
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    ELLIPSOID,
+    HFIELD,
+    MESH,
+    PLANE,
+    SPHERE,
+)
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
 _TYPE, _SIZE = offset("mjModel", "geom_type"), offset("mjModel", "geom_size")
@@ -170,7 +179,7 @@ def _bend_round(kind, turn, size, frame, near, far, meet: Meet, which):
     return True
 
 
-@kernel
+@lean
 def _bend(m, d, geom, which, frame, length, meet: Meet):
     """meet.radii[which] := of a geom at its end of the contact; whether it is known. frame (3, 3):
     normal and tangents; length: the size of what moves [m]."""
@@ -187,6 +196,9 @@ def _bend(m, d, geom, which, frame, length, meet: Meet):
     if kind == PLANE:
         _put_isotropic(far, meet.radii, which)
         return local[1, 2] > 1.0 - ON_CAP * ON_CAP and abs(local[0, 2]) <= near
+    if kind == HFIELD:  # on one of its triangles, as the caller has found
+        _put_isotropic(far, meet.radii, which)
+        return True
     if kind == SPHERE:
         _put_isotropic(size[0], meet.radii, which)
         out = np.sqrt(local[0, 0] ** 2 + local[0, 1] ** 2 + local[0, 2] ** 2)
@@ -276,7 +288,7 @@ def _carry_tangent(turns, axis, frame, lead, meet: Meet, out):
         out[TANGENT + c, axis] = t[1, c] - total * frame[1, c]
 
 
-@kernel
+@lean
 def differentiate_meeting(
     m, d, first, second, frame, gap, point, about, length, led, meet: Meet, out
 ):

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.curvature import GAP, NORMAL, ON_SURFACE, POINT, TANGENT
 
@@ -64,7 +64,6 @@ class Planes(NamedTuple):
     inverse: Array  # (3, 3)
     share: Array  # (3, 2) of either box in how each one moves
     end: Array  # (3,) where they meet
-    by: Array  # (3, 3) what it moves by, with a velocity there
     carries: Array  # (2, 3) share of the ways to turn about an axis in which a box carries
 
 
@@ -72,8 +71,7 @@ def allocate_planes() -> Planes:
     """Room for one pair."""
     return Planes(
         np.zeros((2, 3)), np.zeros((2, 9)), np.zeros((2, 3)), np.zeros(2, np.int64), np.zeros(2),
-        np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 3)),
-        np.zeros((2, 3)),
+        np.zeros((3, 3)), np.zeros((3, 3)), np.zeros((3, 2)), np.zeros(3), np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -91,19 +89,21 @@ def _find_faces(n, p: Planes):
             p.off[which] = max(p.off[which], abs(n[c] - sign * turn[which, 3 * c + axis]))
 
 
-@lean
+@lean_leaf
 def _invert(p: Planes):
     """p.inverse := of p.normal; whether the planes meet in a point."""
     m, out = p.normal, p.inverse
-    for c in range(3):
-        a, b = (c + 1) % 3, (c + 2) % 3
-        for k in range(3):
-            x, y = (k + 1) % 3, (k + 2) % 3
-            out[k, c] = m[a, x] * m[b, y] - m[a, y] * m[b, x]
-    volume = m[0, 0] * out[0, 0] + m[0, 1] * out[1, 0] + m[0, 2] * out[2, 0]
-    for c in range(3):
-        for k in range(3):
-            out[c, k] /= volume
+    a0, a1, a2 = m[0, 0], m[0, 1], m[0, 2]
+    b0, b1, b2 = m[1, 0], m[1, 1], m[1, 2]
+    c0, c1, c2 = m[2, 0], m[2, 1], m[2, 2]
+    x, y, z = b1 * c2 - b2 * c1, b2 * c0 - b0 * c2, b0 * c1 - b1 * c0
+    volume = a0 * x + a1 * y + a2 * z
+    scale = 1.0 / volume
+    out[0, 0], out[1, 0], out[2, 0] = scale * x, scale * y, scale * z
+    x, y, z = c1 * a2 - c2 * a1, c2 * a0 - c0 * a2, c0 * a1 - c1 * a0
+    out[0, 1], out[1, 1], out[2, 1] = scale * x, scale * y, scale * z
+    x, y, z = a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
+    out[0, 2], out[1, 2], out[2, 2] = scale * x, scale * y, scale * z
     return abs(volume) > SKEW
 
 
@@ -147,36 +147,52 @@ def _find_planes(carrying, n, gap, point, near, p: Planes):
     return count == 3 and _invert(p)
 
 
+@lean_leaf
+def _put_move(k, which, carrying, n0, n1, n2, p: Planes, out):
+    """Column 3 + k of out: the changes as one box moves along axis k."""
+    by, m = p.inverse, p.normal
+    x = p.share[0, which] * m[0, k]
+    y = p.share[1, which] * m[1, k]
+    z = p.share[2, which] * m[2, k]
+    e0 = by[0, 0] * x + by[0, 1] * y + by[0, 2] * z
+    e1 = by[1, 0] * x + by[1, 1] * y + by[1, 2] * z
+    e2 = by[2, 0] * x + by[2, 1] * y + by[2, 2] * z
+    own = n0 if k == 0 else n1 if k == 1 else n2
+    rise = n0 * e0 + n1 * e1 + n2 * e2 - (own if which == carrying else 0.0)
+    out[GAP, 3 + k] = (1.0 - 2.0 * carrying) * rise
+    out[POINT, 3 + k] = e0 - 0.5 * rise * n0
+    out[POINT + 1, 3 + k] = e1 - 0.5 * rise * n1
+    out[POINT + 2, 3 + k] = e2 - 0.5 * rise * n2
+
+
+@lean_leaf
+def _put_turn(k, a, b, which, carrying, n, gap, about, p: Planes, out):
+    """Column k of out: the changes as one box turns about axis k; a, b: the two axes after it."""
+    share = p.carries[which, k]
+    first = share if which == 0 else 1.0 - share  # of the ways in which the first box carries
+    off = gap * (first - 1.0 + carrying)
+    x, y = p.end[a] + off * n[a] - about[a], p.end[b] + off * n[b] - about[b]
+    u, v = -share * n[b], share * n[a]
+    back = (0.5 - which) * gap
+    out[NORMAL + a, k], out[NORMAL + b, k], out[NORMAL + k, k] = u, v, 0.0
+    out[GAP, k] = x * out[GAP, 3 + b] - y * out[GAP, 3 + a]
+    out[POINT + k, k] = x * out[POINT + k, 3 + b] - y * out[POINT + k, 3 + a]
+    out[POINT + a, k] = x * out[POINT + a, 3 + b] - y * out[POINT + a, 3 + a] - back * u
+    out[POINT + b, k] = x * out[POINT + b, 3 + b] - y * out[POINT + b, 3 + a] - back * v
+
+
 @lean
 def _change(carrying, which, n, gap, about, p: Planes, out):
     """out (CHANGES, 6) := the changes as one box turns about `about` or moves. Where either box may
     carry, planes move the same with both; the end lies on the one that does not carry, and the
     normal turns with the other."""
-    by, end, sign = p.by, p.end, 1.0 - 2.0 * carrying
-    for c in range(3):
-        for k in range(3):
-            by[c, k] = 0.0
-            for a in range(3):
-                by[c, k] += p.inverse[c, a] * p.share[a, which] * p.normal[a, k]
     for k in range(3):
-        rise = n[0] * by[0, k] + n[1] * by[1, k] + n[2] * by[2, k]
-        rise -= n[k] if which == carrying else 0.0
-        out[GAP, 3 + k] = sign * rise
+        _put_move(k, which, carrying, n[0], n[1], n[2], p, out)
         for c in range(3):
-            out[POINT + c, 3 + k] = by[c, k] - 0.5 * rise * n[c]
-            out[NORMAL + c, k] = out[NORMAL + c, 3 + k] = 0.0
-            out[TANGENT + c, k] = out[TANGENT + c, 3 + k] = 0.0
-    for k in range(3):
-        a, b = (k + 1) % 3, (k + 2) % 3
-        share = p.carries[which, k]
-        first = share if which == 0 else 1.0 - share  # of the ways in which the first box carries
-        off = 0.5 * gap * (2.0 * first - 1.0 - sign)
-        x, y = end[a] + off * n[a] - about[a], end[b] + off * n[b] - about[b]
-        out[NORMAL + a, k], out[NORMAL + b, k] = -share * n[b], share * n[a]
-        for c in range(POINT + 3):
-            out[c, k] = x * out[c, 3 + b] - y * out[c, 3 + a]
-        for c in range(3):
-            out[POINT + c, k] -= (0.5 - which) * gap * out[NORMAL + c, k]
+            out[NORMAL + c, 3 + k] = out[TANGENT + c, k] = out[TANGENT + c, 3 + k] = 0.0
+    _put_turn(0, 1, 2, which, carrying, n, gap, about, p, out)
+    _put_turn(1, 2, 0, which, carrying, n, gap, about, p, out)
+    _put_turn(2, 0, 1, which, carrying, n, gap, about, p, out)
 
 
 @lean
@@ -216,7 +232,7 @@ def _follows(frame):
     return True
 
 
-@kernel
+@lean
 def take_boxes(m, d, first, second, frame, p: Planes):
     """Reads two boxes with a contact between them; the one that carries, 0 or 1, or -1 where the
     normal is not that of a face, or the tangents do not follow from it. frame (3, 3): both."""

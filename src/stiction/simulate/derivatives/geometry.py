@@ -41,6 +41,8 @@ from stiction.simulate.derivatives.faces import (
     differentiate_face,
     take_boxes,
 )
+from stiction.terrain.height_field import is_on_face
+from stiction.terrain.meetings import field_of
 from stiction.terrain.pairs import allocate, meet_pair
 
 _CONTACT_SIZE = size_of("mjContact")
@@ -97,7 +99,7 @@ class Geometry(NamedTuple):
     local: Array
     three: Array
     finer: NDArray[np.uint8]  # a model that finds collisions more precisely
-    box_place: Array  # this and the next ten: see `Planes`
+    box_place: Array  # this and the next nine: see `Planes`
     box_turn: Array
     box_size: Array
     face: NDArray[np.int64]
@@ -106,7 +108,6 @@ class Geometry(NamedTuple):
     inverse: Array
     share: Array
     end: Array
-    by: Array
     carries: Array
 
 
@@ -120,7 +121,7 @@ def allocate_geometry(n: int) -> Geometry:
     )  # fmt: skip
 
 
-@kernel
+@lean
 def _move_geom(d, geom, kept, centre, axis, amount):
     """Puts the geom where `kept` (12,) has it, turned about `centre` (axis 0 to 2) or moved (3 to
     5)."""
@@ -306,7 +307,7 @@ def _are_even(radii):
     return even and radii[0, 0] == radii[0, 2] and radii[1, 0] == radii[1, 2]
 
 
-@kernel
+@lean
 def _close(m, d, begin, end, key, place, size, kinds, g: Geometry):
     """Changes of a pair's contacts by closed forms; whether they have them all. kinds: the types of
     its geoms."""
@@ -325,12 +326,12 @@ def _close(m, d, begin, end, key, place, size, kinds, g: Geometry):
     return True
 
 
-@kernel
+@lean
 def _close_faces(m, d, begin, end, key, place, size, g: Geometry):
     """Changes of the contacts of two boxes by closed forms; whether they have them all."""
     planes = Planes(
         g.box_place, g.box_turn, g.box_size, g.face, g.off, g.normal, g.inverse, g.share, g.end,
-        g.by, g.carries,
+        g.carries,
     )  # fmt: skip
     carrying = take_boxes(m, d, key[begin, 0], key[begin, 1], g.frame[begin], planes)
     if carrying < 0:
@@ -345,6 +346,32 @@ def _close_faces(m, d, begin, end, key, place, size, g: Geometry):
             carrying, n, place[i, Place.GAP], point, about, size, planes, g.change[i]
         ):
             return False
+    return True
+
+
+@kernel
+def _lie_on_faces(d, ground, begin, end, key, place, second, g: Geometry):
+    """Whether the contacts of a pair are those of corners, or round ends, with triangles of a
+    height field. second: type of the other geom."""
+    if ground is None:
+        return False
+    terrain, first = ground[0], key[begin, 0]
+    known = second == SPHERE or second == CAPSULE or second == BOX
+    if terrain.field[first] < 0 or terrain.shape[key[begin, 1]] < 0 or not known:
+        return False
+    field = field_of(terrain, terrain.field[first])
+    origin = numbers(pointer(d + _XPOS) + 24 * first, 3)
+    turn = numbers(pointer(d + _XMAT) + 72 * first, 9)
+    for i in range(begin, end):
+        x, y, a, b, c = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(3):
+            n = g.frame[i, 0, k]
+            off = place[i, Place.X + k] - 0.5 * place[i, Place.GAP] * n - origin[k]
+            x, y = x + turn[3 * k] * off, y + turn[3 * k + 1] * off
+            a, b, c = a + turn[3 * k] * n, b + turn[3 * k + 1] * n, c + turn[3 * k + 2] * n
+        if not is_on_face(field, x, y, (a, b, c)):
+            return False
+        g.follows[i] = 1.0
     return True
 
 
@@ -385,7 +412,9 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
                 g.frame[i, c // 3, c % 3] = frame[c]
             g.follows[i] = 0.0 if second == CAPSULE else 1.0
         pair = (first, second)
-        if _meets_plane(first, second) and _close(m, d, begin, end, key, place, size, pair, g):
+        flat = _meets_plane(first, second)
+        flat = flat or _lie_on_faces(d, ground, begin, end, key, place, second, g)
+        if flat and _close(m, d, begin, end, key, place, size, pair, g):
             begin = end
             continue
         on_face = first == BOX and second == BOX

@@ -28,7 +28,7 @@ from stiction.bridge.layout import integers, offset, pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.kernels.six import add_three, put_three
 from stiction.simulate.derivatives.bodies import Motion, Tree
@@ -244,7 +244,7 @@ def _map_contact(
             )
 
 
-@kernel
+@lean
 def _map_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, used, g: Geometry,
     ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
@@ -275,7 +275,7 @@ def pair_end(key, begin, count):
     return end
 
 
-@kernel
+@lean
 def map_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, used, g: Geometry, ahead: Motion,
     apart: Motion, corrected, meeting: Meeting, maps: Maps,

@@ -13,7 +13,7 @@ from stiction.contact.derivatives.held_system import (
 )
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.kernels.panel import add_scaled, clear
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
@@ -148,7 +148,7 @@ def _turn_rows(dt, at, columns, step: Step, w: Working, A, B):
             A[at + c, at + k] += left[c, k] - (1.0 if c == k else 0.0)
 
 
-@kernel
+@lean
 def _write(dt, step: Step, out: Slopes, w: Working, A, B):
     """A and B from the changes of v+ and of the correction."""
     nv, n, nu = out.push_q.shape[0], A.shape[0], B.shape[1]
@@ -173,7 +173,7 @@ def _write(dt, step: Step, out: Slopes, w: Working, A, B):
             B[2 * nv + i, k] = out.act_u[i, k]
 
 
-@kernel
+@lean
 def fill_slopes(m, d, address, own):
     """Adds to `Slopes` what contacts do."""
     tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
@@ -188,7 +188,7 @@ def fill_slopes(m, d, address, own):
     )  # fmt: skip
 
 
-@kernel
+@lean
 def fill_matrices(dt, lifted, address, own, A, B):
     """A and B, from `Slopes`; whether there is one answer."""
     h, w = unpack_working(own)

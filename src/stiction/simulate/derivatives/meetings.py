@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion
 
@@ -58,7 +58,7 @@ def _about(source, j, x, y, z, out, k):
     out[k, 3], out[k, 4], out[k, 5] = u + b * z - c * y, v + c * x - a * z, w + a * y - b * x
 
 
-@kernel
+@lean
 def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
     """Fills sides, degrees of freedom and motions of a contact between two bodies; how many."""
     side, dofs = meeting.side, meeting.dofs
@@ -95,7 +95,7 @@ def forget_sides(tree: Tree, first, second, meeting: Meeting):
             j = tree.before[j]
 
 
-@kernel
+@lean
 def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, to, spare):
     """six[to] := velocity of the second body less that of the first, about the point."""
     com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
@@ -112,7 +112,7 @@ def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, 
             six[to, c] += (1 - 2 * which) * six[spare, c]
 
 
-@kernel
+@lean
 def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion, meeting: Meeting):
     """meeting.rate := the relative velocity's change with each degree of freedom of a meeting."""
     six, out = meeting.six, meeting.rate

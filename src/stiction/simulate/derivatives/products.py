@@ -11,7 +11,7 @@ from stiction.contact.derivatives.held_rows import Size
 from stiction.contact.derivatives.held_system import Solved, solve_back, solve_forward
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.simulate.derivatives.bodies import spread_velocity
 from stiction.simulate.derivatives.contact_products import (
     Change,
@@ -36,7 +36,7 @@ from stiction.simulate.derivatives.step_system import (
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
 
-@kernel
+@lean
 def _integrate(dt, step: Step, w: Working, c: Change, x, out, back):
     """out (nv,) := change of the next position for a change x (nv,) of the position and c.rate and
     c.moved of the velocity; or, back, the gradient by c.rate as well as by c.moved from that by the
@@ -65,7 +65,7 @@ def _integrate(dt, step: Step, w: Working, c: Change, x, out, back):
                 c.moved[j + i] = moved
 
 
-@kernel
+@lean
 def push_forward(m, d, dt, lifted, address, own, state, control, end):
     """end (2 nv + na,) := A state + B control; whether there is one answer."""
     tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
@@ -140,7 +140,7 @@ def _pull_correction(dt, lifted, b: Blocks, step: Step, s: Solved, w: Working, g
     return True
 
 
-@kernel
+@lean
 def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
     """by_state (2 nv + na,) := A' gradient, by_control (nu,) := B' gradient; whether there is one
     answer."""

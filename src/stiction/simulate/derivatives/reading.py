@@ -13,7 +13,7 @@ from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.graph import Size as Part
 from stiction.contact.problem.scales import spread
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.simulate.derivatives.geometry import Geometry
 from stiction.simulate.derivatives.memory import Working, unpack_working
 from stiction.simulate.time_stepping.config import Config
@@ -35,7 +35,7 @@ ALIKE = 1e-5
 matter: each is then taken for itself."""
 
 
-@kernel
+@lean
 def _restore(m, d, config: Config, b: Blocks, count, step: Step):
     """Gives blocks the rows, bounds and limits of the step, which its overlap's problem wrote
     over."""
@@ -111,7 +111,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
     return count
 
 
-@kernel
+@lean
 def read_step(m, d, config: Config, law, facets, address, own):
     """Reads impulses, speeds and modes of the step; how many blocks its correction holds, or -1
     where it has rows that are not differentiated here."""

@@ -19,7 +19,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.layout import integer, integers, numbers, offset, pointer
 from stiction.bridge.margins import SLIDE
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.compile import kernel, lean
+from stiction.kernels.compile import lean
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.contacts import Slopes
 
@@ -229,7 +229,7 @@ def _add_forces(start, count, column, lever, push, dt, springs: Springs, out: Sl
                 out.push_u[j, i] += by * springs.next[at, 1]
 
 
-@kernel
+@lean
 def differentiate_actuators(d, dt, springs: Springs, out: Slopes):
     """Adds to `out` what actuators do."""
     nu, na, nv = springs.rate.shape[1], springs.owner.shape[0], springs.damping.shape[0]
@@ -249,7 +249,7 @@ def differentiate_actuators(d, dt, springs: Springs, out: Slopes):
     _add_forces(start, count, column, lever, push, dt, springs, out)
 
 
-@kernel
+@lean
 def differentiate_springs(m, d, dt, springs: Springs, out: Slopes):
     """Adds to `out` what springs and dampers of joints do."""
     nv, count = springs.damping.shape[0], springs.stiff.shape[1]

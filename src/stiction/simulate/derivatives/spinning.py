@@ -23,7 +23,7 @@ from stiction.bridge.gyroscopic import bias_rate
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
-from stiction.kernels.compile import kernel, lean, lean_leaf
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.linear import solve_dense
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Tree
@@ -61,7 +61,7 @@ def allocate_spin() -> Spin:
     )  # fmt: skip
 
 
-@kernel
+@lean
 def _bias(mass, rotation, w, base, spin: Spin, out):
     """out (6,) := c(w), with gravity; base (6,): acceleration of the world. With the inertia about
     the body's origin the turns' part is w x I w alone."""
@@ -100,7 +100,7 @@ def _applied(rotation, wrench, spin: Spin, out):
     out[5] += p[0] * f1 - p[1] * f0
 
 
-@kernel
+@lean
 def _read_body(m, d, dt, a, body, b: Blocks, v, v_plus, base, spin: Spin):
     """Fills `spin` for the body with degrees of freedom from a on; returns its mass."""
     nv = b.first.shape[0]
@@ -138,7 +138,7 @@ def _read_body(m, d, dt, a, body, b: Blocks, v, v_plus, base, spin: Spin):
     return mass
 
 
-@kernel
+@lean
 def _solve_free(mass, dt, spin: Spin):
     """Fills S, N(w), y, N(y) and both copies of A."""
     given, S, A, y = spin.given, spin.mass, spin.matrix, spin.y
@@ -210,7 +210,7 @@ def _turn_force(mass, dt, base, spin: Spin, axis, out, k):
         out[3 + c, k] += dt * (three[4, c] + three[5, c])
 
 
-@kernel
+@lean
 def differentiate_spins(m, d, dt, tree: Tree, b: Blocks, free, v, v_plus, spin: Spin, out: Slopes):
     """Puts the momentum's derivatives of the `free` bodies in the place of those of other trees."""
     given, S, x, y = spin.given, spin.mass, spin.x, spin.y

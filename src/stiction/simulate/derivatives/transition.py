@@ -125,7 +125,7 @@ def _clear(count, used, out: Slopes):
     clear(out.act_u.shape[0], out.act_u)
 
 
-@kernel
+@lean
 def _differentiate_smooth(m, d, address, own):
     """Fills `Slopes` but for contacts: see the head of `differences.py` for what it holds."""
     tree, ahead, apart, _, _, spin, meeting, _, _, springs = unpack_bodies(own)
@@ -153,7 +153,7 @@ def _differentiate_smooth(m, d, address, own):
     spread_velocity(d, tree, step.v_plus, ahead)
 
 
-@kernel
+@lean
 def _find_maps(m, d, address, own):
     """Fills the maps of contacts, whose geometry has been found."""
     tree, ahead, apart, _, _, _, meeting, maps, geometry, _ = unpack_bodies(own)
