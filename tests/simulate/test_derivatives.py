@@ -379,7 +379,8 @@ def test_nothing_that_moves_has_empty_derivatives(capfd):
 
 BESIDE = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
   <geom type="plane" size="1 1 .1" euler="0 90 0" pos="-.1 0 0"/>
-  <body pos="0 0 .1"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+  <body pos="0 0 .1"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body>
+  </worldbody></mujoco>"""
 
 
 @pytest.mark.parametrize("kind", ["sphere", "box"])

@@ -264,3 +264,21 @@ def test_ellipsoids_roll_over_each_other_as_their_curvature_has_it(gap):
                 ends.append(nearest(moved, rotated, sizes, found[4:]))
             want = (ends[0] - ends[1]) / (2.0 * eps)
             assert_allclose(out[which, :7, axis], want, atol=1e-6 * np.abs(out).max())
+
+
+@pytest.mark.parametrize("kind", ["capsule", "cylinder"])
+@pytest.mark.parametrize("ground", ['type="box" size="1 1 .1"', 'type="cylinder" size="1 .1"'])
+def test_a_round_side_along_a_face_or_a_cap_has_the_derivatives_of_one_on_a_plane(kind, ground):
+    lying = """<mujoco><worldbody><geom {ground} pos="0 0 {top}"/>
+      <body pos="0 0 .0499" euler="0 90 20"><freejoint/><geom type="{kind}" size=".05 .2"/></body>
+      </worldbody></mujoco>"""
+    found = []
+    for what, top in (('type="plane" size="1 1 .1"', 0.0), (ground, -0.1)):
+        model = mujoco.MjModel.from_xml_string(lying.format(ground=what, top=top, kind=kind))
+        data = mujoco.MjData(model)
+        data.qvel[:] = [0.2, 0.05, 0.0, 0.02, -0.03, 0.3]
+        slopes = stiction.Simulator(model).derivatives(data)
+        assert slopes.is_compiled
+        found.append(slopes.A)
+    # MuJoCo's iterations leave points and normals of cylinders off by about 1e-4.
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3 * np.abs(found[0]).max())

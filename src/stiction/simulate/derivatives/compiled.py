@@ -102,16 +102,15 @@ class CompiledDerivatives:
 
     def take(
         self, source: mujoco.MjData, data: mujoco.MjData, before: int, law: str
-    ) -> tuple[Array, Array] | bool:
-        """A and B of the step from the state of `source`, which is taken with `data`, and begun
-        with the impulses of the workspace at the address `before`. Or whether it was taken: then
-        its derivatives need another way; otherwise it is to be taken as any other. `state` is the
-        one that it began with."""
+    ) -> tuple[bool, tuple[Array, Array] | None]:
+        """Takes the step from the state of `source`, with `data`, begun with the impulses of the
+        workspace at the address `before`: whether it was taken, otherwise it is to be as any other;
+        and A and B, or None where they need another way. `state` is the one that it began with."""
         engine, request = self._engine, self.request
         if self._known is not engine.config:
             self.follow()
         if not request[_STAGE] or engine.stale:
-            return False
+            return False, None
         request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
         try:
             stop = self._step(
@@ -121,12 +120,12 @@ class CompiledDerivatives:
             raise engine.guard.cause(error, data) from None
         if stop != _DONE:
             engine.guard.recover(data)
-            return False
+            return False, None
         stop = request[_STOP]
         if stop == _ROOM:
             self.make_room()
             stop = self._call(data)
-        return (self._A.copy(), self._B.copy()) if stop == _DONE else True
+        return True, (self._A.copy(), self._B.copy()) if stop == _DONE else None
 
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again

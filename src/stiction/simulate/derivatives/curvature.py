@@ -162,7 +162,8 @@ def _bend_round(kind, turn, size, frame, near, far, meet: Meet, which):
         return False
     if out >= radius - near and beyond >= -near:
         sine = np.hypot(local[1, 0], local[1, 1])
-        if sine < ON_CAP:
+        across = local[0, 0] * local[1, 1] - local[0, 1] * local[1, 0]
+        if sine < ON_CAP or abs(across) > ON_CURVE * sine * radius:  # not the nearest of the rim
             return False
         ahead = meet.three[0]  # along the rim, in the geom's frame (-y, x, 0)
         for c in range(3):

@@ -76,10 +76,10 @@ class Differentiator:
         check_law(law)
         engine.keep_last()
         began = perf_counter()
-        taken = self._compiled.take(data, self._data, before.address, law)
+        taken, transition = self._compiled.take(data, self._data, before.address, law)
         if taken:
             report = engine.report_step(self._data, perf_counter() - began)
-            return self._found(report, law, None if taken is True else taken)
+            return self._found(report, law, transition)
         model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)

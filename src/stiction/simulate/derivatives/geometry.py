@@ -31,6 +31,7 @@ from stiction.simulate.derivatives.curvature import (
     GAP,
     NORMAL,
     POINT,
+    STRAIGHT,
     Meet,
     allocate_meet,
     differentiate_meeting,
@@ -301,10 +302,13 @@ def _meets_once(first, second):
 
 
 @lean_leaf
-def _are_even(radii):
-    """Whether both surfaces are curved as much in all directions: balls, corners and faces."""
+def _stay_at_ends(radii, far):
+    """Whether contacts stay where they are on both surfaces, though there are others beside them:
+    of balls, corners and faces, which are curved as much in all directions, or of the rim of a
+    cylinder that lies on a face. far: radius of what is straight."""
     even = radii[0, 1] == 0.0 and radii[1, 1] == 0.0
-    return even and radii[0, 0] == radii[0, 2] and radii[1, 0] == radii[1, 2]
+    even = even and radii[0, 0] == radii[0, 2] and radii[1, 0] == radii[1, 2]
+    return even or min(radii[0, 0], radii[0, 2]) == far or min(radii[1, 0], radii[1, 2]) == far
 
 
 @lean
@@ -320,8 +324,8 @@ def _close(m, d, begin, end, key, place, size, kinds, g: Geometry):
             size, g.follows[i] == 0.0, meet, g.change[i],
         ):  # fmt: skip
             return False
-        # Of several contacts, those of a capsule's ends on a face alone are known to stay there.
-        if _meets_once(kinds[0], kinds[1]) and end > begin + 1 and not _are_even(g.radii):
+        several = _meets_once(kinds[0], kinds[1]) and end > begin + 1
+        if several and not _stay_at_ends(g.radii, STRAIGHT * size):
             return False
     return True
 
@@ -356,8 +360,9 @@ def _lie_on_faces(d, ground, begin, end, key, place, second, g: Geometry):
     if ground is None:
         return False
     terrain, first = ground[0], key[begin, 0]
-    known = second == SPHERE or second == CAPSULE or second == BOX
-    if terrain.field[first] < 0 or terrain.shape[key[begin, 1]] < 0 or not known:
+    if terrain.field[first] < 0 or terrain.shape[key[begin, 1]] < 0:
+        return False
+    if second not in (SPHERE, CAPSULE, BOX):
         return False
     field = field_of(terrain, terrain.field[first])
     origin = numbers(pointer(d + _XPOS) + 24 * first, 3)
@@ -431,7 +436,8 @@ def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geom
         _look_again(table, model, d, ground, key[begin], reach, begin, end, place, 0, g)
         if not _are_found(begin, end, place, near, g):
             return False
-        once = end == begin + 1 or (first == CAPSULE and second == BOX)
+        ends = first in (CAPSULE, CYLINDER) and second in (CYLINDER, BOX)
+        once = end == begin + 1 or ends
         once = once and g.follows[begin] == 1.0 and _meets_once(first, second)
         if not (once and _close(m, d, begin, end, key, place, size, pair, g)):
             _difference(
