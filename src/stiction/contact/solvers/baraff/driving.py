@@ -44,6 +44,10 @@ from stiction.contact.solvers.baraff.steps import separate, to_edge, travel
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.status import Code
 
+LEFT_BROKEN = 1e-9
+"""Violation of a condition, of the load, that is left where a round has not made it less: what is
+left to rows that almost depend on others, by up to DEPENDENT_CLAMPED, and so are not held."""
+
 RAYS = 3
 """Rays after which the directions are refreshed and the drive begun again."""
 
@@ -194,37 +198,39 @@ def drive_friction(p: Cones, s: Sets, w: Work, u, limit):
 
 @lean
 def _give_up_broken(p: Cones, s: Sets):
-    """Opens whatever does not hold after `refresh`; returns how many conditions fail."""
-    broken = 0
+    """Opens whatever does not hold after `refresh`; returns how many conditions fail, and by how
+    much at most."""
+    broken, worst = 0, 0.0
     for i in range(s.theta.shape[0]):
         if s.normal[i] == CLAMPED:
-            if s.theta[i] < -BROKEN or abs(s.a[i]) > BROKEN:
+            fault = max(-s.theta[i], abs(s.a[i]))
+            if fault > BROKEN:
                 s.normal[i] = OPEN
-                broken += 1
                 for u in range(p.first[i], p.first[i + 1]):
                     if s.unit[u] == STICK:
                         s.unit[u] = OPEN
             else:
                 s.theta[i] = max(s.theta[i], 0.0)
-        elif normal_fault(s, i) > BROKEN:
-            broken += 1
-        elif s.theta[i] > BROKEN:  # a drive that a ray ended: its force stands, and holds
-            _press(p, s, i)
+        else:
+            fault = normal_fault(s, i)
+            if fault <= BROKEN and s.theta[i] > BROKEN:  # a drive that a ray ended: its force holds
+                _press(p, s, i)
+        if fault > BROKEN:
+            broken, worst = broken + 1, max(worst, fault)
     for u in range(s.unit.shape[0]):
         size = np.hypot(s.phi[u, 0], s.phi[u, 1])
         slip = np.hypot(s.slip[u, 0], s.slip[u, 1])
-        fails = False
+        fault = 0.0
         if s.unit[u] == STICK:
-            fails = size > radius(p, s, u) + BROKEN or slip > BROKEN
+            fault = max(size - radius(p, s, u), slip)
         elif s.unit[u] == SLIP and size > NEGLIGIBLE:
-            along = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1]
-            fails = along + slip > BROKEN
+            fault = s.along[u, 0] * s.slip[u, 0] + s.along[u, 1] * s.slip[u, 1] + slip
         elif s.unit[u] == OPEN:
-            fails = unit_fault(p, s, u) > BROKEN
-        if fails:
+            fault = unit_fault(p, s, u)
+        if fault > BROKEN:
             s.unit[u] = OPEN
-            broken += 1
-    return broken
+            broken, worst = broken + 1, max(worst, fault)
+    return broken, worst
 
 
 @lean
@@ -269,11 +275,16 @@ def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
     """
     steps = 0
     rays = 0
+    before = np.inf
     update_forces(p, s)
     for turn in range(rounds):
         refresh(p, s, w, DIRECTION_STEPS)
-        if _give_up_broken(p, s) == 0:
+        broken, worst = _give_up_broken(p, s)
+        if broken == 0 or before <= worst <= LEFT_BROKEN:
             return Code.SOLVED, steps, turn
+        if worst == before:  # the round has changed nothing, and so would all others
+            return Code.CYCLE, steps, turn
+        before = worst
         last = -1
         while True:
             kind, d = _next(p, s, order, last, greedy)
