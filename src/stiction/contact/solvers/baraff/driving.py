@@ -282,7 +282,7 @@ def establish(p: Cones, s: Sets, w: Work, order, greedy, limit, rounds):
         broken, worst = _give_up_broken(p, s)
         if broken == 0 or before <= worst <= LEFT_BROKEN:
             return Code.SOLVED, steps, turn
-        if worst == before:  # the round has changed nothing, and so would all others
+        if worst == before and rays == 0:  # the round has changed nothing, and so would all others
             return Code.CYCLE, steps, turn
         before = worst
         last = -1
