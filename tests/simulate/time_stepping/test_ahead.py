@@ -6,6 +6,9 @@ import pytest
 from mjcf import load
 
 import stiction
+from stiction.simulate.report import BEST
+from stiction.simulate.time_stepping.config import Stop
+from stiction.simulate.time_stepping.fallback import Answer
 from stiction.simulate.time_stepping.workspace import Count
 
 RADIUS = 0.02
@@ -158,3 +161,22 @@ def test_a_step_whose_answers_lead_elsewhere_every_time_ends(monkeypatch):
     sim.step(data)
     assert data.joint("third").qvel[0] > 4.0
     assert data.joint("lever").qpos[0] <= np.deg2rad(5.0) + 1e-6
+
+
+@pytest.mark.parametrize("taken_in", [0, 2])
+def test_an_answer_that_runs_into_contacts_is_not_the_one_of_the_step(taken_in, monkeypatch):
+    """A step that was flagged, and then solved with what it would run into, keeps no flag."""
+    model, data = spheres([(0.0, 0.0, RADIUS)], floor='<geom type="plane" size="2 2 1"/>')
+    sim = stiction.Simulator(model, on_failure="best")
+    sim.step(data)
+    engine, stops = sim._engine, [Stop.UNSOLVED, Stop.DONE]
+    counts = engine.work.step.counts
+
+    def run(*_):
+        counts[Count.LEFT_OUT] = 5 if len(stops) == 2 else 5 - taken_in
+        counts[Count.DONE] = 0
+        return stops.pop(0)
+
+    monkeypatch.setattr(engine, "_run", run)
+    monkeypatch.setattr(engine.fallback, "answer", lambda *_: Answer(None, BEST))
+    assert (BEST in sim.step(data).rungs) is (taken_in == 0)

@@ -231,7 +231,7 @@ class TimeEngine:
             return self._step_controlled(data, nstep)
         if self._last is not None and self._last() is not None:
             self.keep_last()
-        left, solved, answer, spent = nstep, 0, COMPILED, 0.0
+        left, solved, answer, spent, absent = nstep, 0, COMPILED, 0.0, 0
         self.session[_FRESH] = 1
         address = data._address
         while True:
@@ -250,8 +250,11 @@ class TimeEngine:
                 if nstep > 1:
                     fit = int(taken * CHUNK / max(now, 1e-9))
                     self._chunk = max(1, min(fit, GROWTH * self._chunk))
-                if answer is not COMPILED and answer.rung:
-                    self._rungs[answer.rung] += 1
+                if answer is not COMPILED:
+                    if taken == 1 and self.work.step.counts[Count.LEFT_OUT] < absent:
+                        answer = COMPILED  # it ran into contacts, and the step was solved with them
+                    elif answer.rung:
+                        self._rungs[answer.rung] += 1
                 left -= taken
                 if left == 0:
                     self._elapsed += spent
@@ -266,6 +269,7 @@ class TimeEngine:
                 spent += perf_counter() - began if self._driven else 0.0
                 if found is not None:
                     answer, solved = found, 1
+                    absent = self.work.step.counts[Count.LEFT_OUT]
 
     def report_step(self, data: mujoco.MjData, spent: float) -> Report:
         """Of a step that another kernel has taken by this engine's session, in so much time [s]."""
