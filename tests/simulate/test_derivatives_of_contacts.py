@@ -280,5 +280,4 @@ def test_a_round_side_along_a_face_or_a_cap_has_the_derivatives_of_one_on_a_plan
         slopes = stiction.Simulator(model).derivatives(data)
         assert slopes.is_compiled
         found.append(slopes.A)
-    # MuJoCo's iterations leave points and normals of cylinders off by about 1e-4.
-    np.testing.assert_allclose(found[1], found[0], atol=1e-3 * np.abs(found[0]).max())
+    np.testing.assert_allclose(found[1], found[0], atol=1e-9 * np.abs(found[0]).max())
