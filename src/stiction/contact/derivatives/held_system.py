@@ -32,7 +32,8 @@ from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
 from stiction.kernels.dense import rows_dot
 from stiction.kernels.packing import packed
-from stiction.kernels.panel import LANES, add_product, add_scaled, clear, dot, padded
+from stiction.kernels.panel import add_product, add_scaled, clear, dot, padded
+from stiction.kernels.vectors import LANES
 
 Indices = NDArray[np.int64]
 
