@@ -39,6 +39,8 @@ _three = types.void(types.intp, types.intp, types.intc)
 
 fwd_position: Any = types.ExternalFunction("mj_fwdPosition", _two)
 fwd_kinematics: Any = types.ExternalFunction("mj_fwdKinematics", _two)
+kinematics: Any = types.ExternalFunction("mj_kinematics", _two)
+com_pos: Any = types.ExternalFunction("mj_comPos", _two)
 reference_constraint: Any = types.ExternalFunction("mj_referenceConstraint", _two)
 com_vel: Any = types.ExternalFunction("mj_comVel", _two)
 make_mass: Any = types.ExternalFunction("mj_makeM", _two)
@@ -59,6 +61,9 @@ energy_vel: Any = types.ExternalFunction("mj_energyVel", _two)
 euler: Any = types.ExternalFunction("mj_Euler", _two)
 integrate_pos: Any = types.ExternalFunction(
     "mj_integratePos", types.void(types.intp, types.intp, types.intp, types.double)
+)
+solve_mass: Any = types.ExternalFunction(
+    "mj_solveM", types.void(types.intp, types.intp, types.intp, types.intp, types.intc)
 )
 full_mass: Any = types.ExternalFunction("mj_fullM", types.void(types.intp, types.intp, types.intp))
 add_contact: Any = types.ExternalFunction(

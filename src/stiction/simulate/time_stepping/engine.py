@@ -52,6 +52,7 @@ from stiction.simulate.time_stepping.loop import (
     take_steps_on_ground,
 )
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
+from stiction.simulate.time_stepping.whirling import bound_energy, note_momenta
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
 from stiction.status import Code, Status
 from stiction.terrain.meetings import Ground
@@ -85,7 +86,7 @@ _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 LATE_STAGES = (
     replace_rough, pass_by, follow_turns, take_turn, spread_residual, part_island,
-    follow_coarsely, sweep_island,
+    follow_coarsely, sweep_island, note_momenta, bound_energy,
 )  # fmt: skip
 """What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
 step that needs it."""

@@ -71,6 +71,7 @@ from stiction.simulate.time_stepping.pose import (
 )
 from stiction.simulate.time_stepping.request import ask, grade, solve_until
 from stiction.simulate.time_stepping.standstill import keep_velocity, stop_rounding
+from stiction.simulate.time_stepping.whirling import keep_energy, note_past, turns_fast
 from stiction.simulate.time_stepping.workspace import (
     Count,
     Figure,
@@ -251,7 +252,12 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 count_step(step)
                 time[Stage.SMOOTH] += ticks() - begun
                 continue
+            counts[Count.WHIRLS] = np.int64(turns_fast(m, d, step))
+            if counts[Count.WHIRLS] == 1:
+                note_past(m, d, address)
             move_smoothly(m, d)
+            if counts[Count.WHIRLS] == 1:
+                keep_energy(m, d, address)
             time[Stage.SMOOTH] += ticks() - begun
         while found or not finished:
             if found:

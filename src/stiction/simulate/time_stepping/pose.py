@@ -38,6 +38,7 @@ from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.standstill import LARGEST, drop_rounding
+from stiction.simulate.time_stepping.whirling import add_bound
 from stiction.simulate.time_stepping.workspace import Answer, Count, Record, Seen, Step
 from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.refinement import refine_contacts
@@ -250,6 +251,8 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
         mj.fwd_velocity(m, d)
         mj.fwd_actuation(m, d)
         mj.fwd_acceleration(m, d)
+        if step.counts[Count.WHIRLS] == 1:
+            add_bound(m, d, step)
     else:
         mj.reference_constraint(m, d)
     if config.derivatives:

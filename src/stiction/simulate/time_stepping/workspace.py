@@ -70,6 +70,8 @@ class Count(IntEnum):
     """Tick at which its solve ended."""
     REST = 21
     """Ticks that the last step took after its solve."""
+    WHIRLS = 22
+    """1 if a tree turns fast (`whirling.py`)."""
 
 
 class Seen(IntEnum):
@@ -202,6 +204,13 @@ class Step(NamedTuple):
     rate: Array  # (6, 3)
     x: Array  # (6, 1)
     block: Array  # (21,)
+    fast: Indices  # (ntree,), this and the next six: `whirling.py`
+    energy: Array  # (ntree,)
+    past: Array  # (nbody, 7)
+    gravity: Array  # (nbody, 6)
+    change: Array  # (2, nv)
+    answered: Array  # (2, nv)
+    bound: Array  # (2, nv)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
     live: Indices  # (ntree,), this and the next: scratch of `bridge/ahead.py`
     depth: Array  # (ntree,)
@@ -274,6 +283,13 @@ class Workspace:
             np.zeros(state_size(model)),
             self.layout.free,
             *scratch(),
+            np.zeros(model.ntree, np.int64),
+            np.zeros(model.ntree),
+            np.zeros((model.nbody, 7)),
+            np.zeros((model.nbody, 6)),
+            np.zeros((2, nv)),
+            np.zeros((2, nv)),
+            np.zeros((2, nv)),
             np.zeros((model.nbody, 6)),
             np.zeros(model.ntree, np.int64),
             np.zeros(model.ntree),
