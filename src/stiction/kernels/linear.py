@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.dense import dot, row_dot
 
 Array = NDArray[np.float64]
@@ -39,7 +39,7 @@ Indices = NDArray[np.int64]
 # Elimination
 
 
-@kernel
+@lean
 def solve_dense(A: Array, B: Array, m: int, least: float) -> bool:
     """B[:m] := A[:m, :m]^-1 B[:m] for all columns of B, A overwritten; False if a pivot does not
     exceed `least`, and B is then of no use."""
@@ -75,7 +75,7 @@ def solve_dense(A: Array, B: Array, m: int, least: float) -> bool:
 # Cholesky factors: of a whole matrix
 
 
-@kernel
+@lean
 def factorize(matrix: Array, upper: Array, last: Indices, least: float) -> int:
     """Fills `upper` (n, n) and `last` (n,), the last nonzero of each of its rows; returns -1, or
     the row that has no pivot.
@@ -105,7 +105,7 @@ def factorize(matrix: Array, upper: Array, last: Indices, least: float) -> int:
     return -1
 
 
-@kernel
+@lean
 def divide(upper: Array, last: Indices, y: Array) -> None:
     """y := L^-1 y."""
     for j in range(y.shape[0]):
@@ -117,7 +117,7 @@ def divide(upper: Array, last: Indices, y: Array) -> None:
                 y[k] -= value * row[k]
 
 
-@kernel
+@lean
 def undivide(upper: Array, last: Indices, y: Array) -> None:
     """y := L'^-1 y."""
     for j in range(y.shape[0] - 1, -1, -1):
@@ -128,7 +128,7 @@ def undivide(upper: Array, last: Indices, y: Array) -> None:
         y[j] = total / row[j]
 
 
-@kernel
+@lean
 def solve(upper: Array, last: Indices, y: Array) -> None:
     """y := A^-1 y."""
     divide(upper, last, y)
@@ -138,7 +138,7 @@ def solve(upper: Array, last: Indices, y: Array) -> None:
 # Cholesky factors: of rows that come and go
 
 
-@kernel
+@lean
 def forward(L: Array, k: int, y: Array) -> None:
     """y := L^-1 y."""
     for i in range(k):
@@ -149,7 +149,7 @@ def forward(L: Array, k: int, y: Array) -> None:
         y[i] = total / row[i]
 
 
-@kernel
+@lean
 def backward(L: Array, k: int, y: Array) -> None:
     """y := L'^-1 y."""
     for i in range(k - 1, -1, -1):
@@ -160,7 +160,7 @@ def backward(L: Array, k: int, y: Array) -> None:
             y[j] -= row[j] * value
 
 
-@kernel
+@lean
 def append(L: Array, k: int, y: Array, pivot: float) -> None:
     """Adds the row (y, sqrt(pivot)): y = L^-1 a for the new column a, pivot > 0 its Schur
     complement."""
@@ -170,7 +170,7 @@ def append(L: Array, k: int, y: Array, pivot: float) -> None:
     row[k] = np.sqrt(pivot)
 
 
-@kernel
+@lean
 def delete(L: Array, k: int, slot: int) -> None:
     """Removes row and column `slot`; Givens rotations restore the triangle."""
     for i in range(slot, k - 1):
@@ -195,7 +195,7 @@ def delete(L: Array, k: int, slot: int) -> None:
 # Gram-Schmidt
 
 
-@kernel
+@lean
 def project_out(basis: Array, size: int, row: Array) -> float:
     """Takes the span of the first `size` rows of the orthonormal `basis` out of `row`; returns the
     length of what remains. Where that is little it holds rounding of the row: call it twice."""

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.problem.arrays import Arrays, Whitened
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.linear import orthonormal_rows, project_out
 
 DEPENDENT = 1e-10
@@ -56,7 +56,7 @@ class Cones(NamedTuple):
     load: float
 
 
-@kernel
+@lean
 def project_row(basis, size, row, shift):
     """Takes the basis out of `row` in place; returns row . shift of before, and the length of
     what remains (zero if it is rounding of the row itself)."""
@@ -70,7 +70,8 @@ def project_row(basis, size, row, shift):
         project_out(basis, size, row)
         rest = project_out(basis, size, row)
     if not rest > DEPENDENT * np.sqrt(before):
-        row[:] = 0.0
+        for a in range(row.shape[0]):
+            row[a] = 0.0
         return moved, 0.0
     return moved, rest
 
@@ -99,7 +100,7 @@ def joint_shift(rows_joint, free_joint, basis, kept):
     return size, shift
 
 
-@kernel
+@lean
 def is_tied(arrays: Arrays, k):
     """Whether the limit of box row k grows with a normal impulse."""
     return arrays.box_contact[k] >= 0 and arrays.box_friction[k] > 0.0
@@ -201,7 +202,7 @@ def build_cones(p: Whitened, arrays: Arrays):
     )  # fmt: skip
 
 
-@kernel
+@lean
 def _divide_unit(rows, free, length, load):
     """Scales a unit's rows and free velocity by its length, in place; returns the new load."""
     for t in range(2):

@@ -13,18 +13,18 @@ import numpy as np
 
 from stiction.contact.problem.arrays import Array, Arrays
 from stiction.contact.problem.blocks import DATA, HEADS, Blocks, Datum, Head, Kind
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.skyline import lay_out
 
 
-@kernel
+@lean
 def _describe(b: Blocks, i, kind, rows, width, columns, values):
     head = b.head
     head[i, Head.KIND], head[i, Head.ROWS], head[i, Head.WIDTH] = kind, rows, width
     head[i, Head.COLUMN], head[i, Head.VALUE], head[i, Head.PARENT] = columns, values, -1
 
 
-@kernel
+@lean
 def _add_row(b: Blocks, i, kind, rows, k, at, entry):
     """Block i := row k of `rows` (n, nv); returns where the next block begins."""
     width = 0
@@ -36,7 +36,7 @@ def _add_row(b: Blocks, i, kind, rows, k, at, entry):
     return at + width, entry + width
 
 
-@kernel
+@lean
 def _add_contact(b: Blocks, i, normal, across, at, entry):
     """Block i := contact i, with across (2 nc, nv) its tangents; returns where the next begins."""
     width = 0
@@ -53,7 +53,7 @@ def _add_contact(b: Blocks, i, normal, across, at, entry):
     return at + width, entry + 3 * width
 
 
-@kernel
+@lean
 def _fill_contact_data(b: Blocks, arrays: Arrays, dt):
     for i in range(arrays.bound.shape[0]):
         b.data[i, Datum.BOUND], b.data[i, Datum.SLIDE] = arrays.bound[i], arrays.friction[i]
@@ -139,7 +139,7 @@ def blocks_of(arrays: Arrays, dt: float, delassus: Array) -> Blocks:
     return from_arrays(arrays, dt)
 
 
-@kernel
+@lean
 def collect(f_n: Array, f_t: Array, f_j: Array, f_b: Array, f: Array) -> None:
     """f (count, ROWS) := impulses by kind, in the order of the blocks."""
     nc, nj = f_n.shape[0], f_j.shape[0]

@@ -267,7 +267,7 @@ def spread(b: Blocks, count, inverse, passed, sigma):
     _raise_to_floor(inverse, sigma)
 
 
-@kernel
+@lean
 def _square(rows: Array, i: int) -> float:
     total = 0.0
     for j in range(rows.shape[1]):

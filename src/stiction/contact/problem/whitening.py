@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array, Arrays, Whitened
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.kernels.linear import divide
 
 Indices = NDArray[np.int64]
@@ -26,7 +26,7 @@ def times(rows: Array, v: Array) -> Array:
     return out
 
 
-@kernel
+@lean
 def _add(total: Array, rows: Array, impulses: Array) -> None:
     for i in range(rows.shape[0]):
         if impulses[i] != 0.0:

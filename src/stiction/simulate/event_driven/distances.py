@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from stiction.bridge import layout, library
 from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
-from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.compile import kernel, leaf, lean
+from stiction.kernels.dense import row_dot
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -142,25 +143,75 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
     joint, dry, spin = np.zeros((ne, nv)), np.zeros((nf, nv)), np.zeros((ns, nv))
     error, limit = np.zeros(ne), np.zeros(nf)
     parent, resist = np.zeros(ns, np.int64), np.zeros(ns)
-    if nefc > 0:
-        pos, loss = numbers(pointer(d + _POS_ROW), nefc), numbers(pointer(d + _LOSS), nefc)
-        kind, ident = integers(pointer(d + _TYPE), nefc), integers(pointer(d + _ID), nefc)
-        for e in range(ne):
-            error[e] = pos[e]
-            joint[e] = rows[e]
-        for e in range(nf):
-            limit[e] = loss[ne + e]
-            dry[e] = rows[ne + e]
-        for i in range(nl):
-            e = ne + nf + i
-            normal[i] = rows[e]
-            gap[i] = pos[e]
-            pair[i, 0] = -1 - kind[e]
-            pair[i, 1] = ident[e]
-            row[i] = e
-            point[i, 0] = np.sign(rows[e].sum())
-    i, s = nl, 0
-    for c in range(ncon):
+    _read_joints(d, rows, joint, error, dry, limit)
+    _read_limits(d, rows, normal, gap, pair, row, point)
+    _read_contacts(
+        d, rows, normal, tangent, gap, friction, ratio, point, axis, pair, index, row, spin, parent,
+        resist,
+    )  # fmt: skip
+    return (
+        normal, tangent, gap, friction, ratio, point, axis, pair, index, row, joint, error, dry,
+        limit, spin, parent, resist,
+    )  # fmt: skip
+
+
+@leaf
+def copy_row(rows: Array, e: int, out: Array, i: int) -> None:
+    """out[i] := rows[e]; assigned as slices they would count references."""
+    for k in range(out.shape[1]):
+        out[i, k] = rows[e, k]
+
+
+@lean
+def _read_joints(d: int, rows: Array, joint: Array, error: Array, dry: Array, limit: Array) -> None:
+    """Equality rows and dry joints."""
+    ne, nf, nefc = joint.shape[0], dry.shape[0], rows.shape[0]
+    pos, loss = numbers(pointer(d + _POS_ROW), nefc), numbers(pointer(d + _LOSS), nefc)
+    for e in range(ne):
+        error[e] = pos[e]
+        copy_row(rows, e, joint, e)
+    for e in range(nf):
+        limit[e] = loss[ne + e]
+        copy_row(rows, ne + e, dry, e)
+
+
+@lean
+def _read_limits(
+    d: int, rows: Array, normal: Array, gap: Array, pair: Indices, row: Indices, point: Array
+) -> None:
+    """Limits, which come before the contacts."""
+    first, nefc = integer(d + _NE) + integer(d + _NF), rows.shape[0]
+    pos = numbers(pointer(d + _POS_ROW), nefc)
+    kind, ident = integers(pointer(d + _TYPE), nefc), integers(pointer(d + _ID), nefc)
+    for i in range(integer(d + _NL)):
+        e = first + i
+        copy_row(rows, e, normal, i)
+        gap[i] = pos[e]
+        pair[i, 0] = -1 - kind[e]
+        pair[i, 1] = ident[e]
+        row[i] = e
+        point[i, 0] = _side(rows, e)
+
+
+@leaf
+def _side(rows: Array, e: int) -> float:
+    """Which of its two limits a row belongs to."""
+    total = 0.0
+    for k in range(rows.shape[1]):
+        total += rows[e, k]
+    return np.sign(total)
+
+
+@lean
+def _read_contacts(
+    d: int, rows: Array, normal: Array, tangent: Array, gap: Array, friction: Array, ratio: Array,
+    point: Array, axis: Array, pair: Indices, index: Indices, row: Indices, spin: Array,
+    parent: Indices, resist: Array,
+) -> None:  # fmt: skip
+    """Contacts that have rows, after the limits."""
+    contacts, nv = pointer(d + _CONTACT), rows.shape[1]
+    i, s = integer(d + _NL), 0
+    for c in range(integer(d + _NCON)):
         contact = contacts + c * _CONTACT_SIZE
         e = integer(contact + _ADDRESS)
         if e < 0:
@@ -169,7 +220,7 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
         mu = numbers(contact + _FRICTION, 5)
         place, frame = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
         geoms = integers(contact + _GEOM, 2)
-        normal[i] = rows[e]
+        copy_row(rows, e, normal, i)
         gap[i] = number(contact + _DIST)
         index[i], row[i] = c, e
         for k in range(3):
@@ -178,55 +229,44 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
         if dim > 1:
             ratio[i] = mu[1] / mu[0]
             friction[i] = mu[0] if mu[0] > LEAST_FRICTION else 0.0
-            tangent[i, 0] = rows[e + 1]
-            tangent[i, 1] = rows[e + 2] * ratio[i]
+            for k in range(nv):
+                tangent[i, 0, k] = rows[e + 1, k]
+                tangent[i, 1, k] = rows[e + 2, k] * ratio[i]
         for r in range(3, dim):
-            spin[s] = rows[e + r]
+            copy_row(rows, e + r, spin, s)
             parent[s] = i
             resist[s] = mu[r - 1] if mu[r - 1] > LEAST_FRICTION else 0.0
             s += 1
         i += 1
-    return (
-        normal, tangent, gap, friction, ratio, point, axis, pair, index, row, joint, error, dry,
-        limit, spin, parent, resist,
-    )  # fmt: skip
 
 
-@kernel
+@lean
 def row_speeds(
-    d: int, qvel: Array, pair: Indices, point: Array, axis: Array
-) -> tuple[Array, Array, Array]:
-    """(speeds (n, 3), distances (n,), joint speeds (ne,)) along the rows of the data at d, for the
-    velocities qvel: of the contacts nearest to those given, by normal and tangents, and how far
-    those are; inf where there is none. As `read_rows` and `match` would have it."""
+    d: int, qvel: Array, pair: Indices, point: Array, axis: Array, speed: Array, far: Array,
+    along: Array,
+) -> None:  # fmt: skip
+    """Speeds along the rows of the data at d for the velocities qvel: of the contacts nearest to
+    those given, by normal and tangents, into speed (n, 3), and how far those are into far (n,), inf
+    where there is none; of joints into along (ne,). As `read_rows` and `match` would have it."""
     n, nv, nefc = pair.shape[0], qvel.shape[0], integer(d + _NEFC)
     ne, nf, nl = integer(d + _NE), integer(d + _NF), integer(d + _NL)
     rows = table(pointer(d + _J), nefc, nv)
     kind, ident = integers(pointer(d + _TYPE), nefc), integers(pointer(d + _ID), nefc)
-    speed, far, along = np.zeros((n, 3)), np.full(n, np.inf), np.zeros(ne)
-    for e in range(ne):
-        along[e] = _dot(rows, e, qvel)
+    for e in range(along.shape[0]):
+        along[e] = row_dot(rows, e, qvel) if e < ne else 0.0
     for i in range(n):
+        far[i], speed[i, 0], speed[i, 1], speed[i, 2] = np.inf, 0.0, 0.0, 0.0
         if pair[i, 0] >= 0:
             far[i] = _contact_speed(d, rows, qvel, pair, point, axis, i, speed)
             continue
         for e in range(ne + nf, ne + nf + nl):
             if pair[i, 0] == -1 - kind[e] and pair[i, 1] == ident[e]:
-                apart = abs(np.sign(rows[e].sum()) - point[i, 0])
+                apart = abs(_side(rows, e) - point[i, 0])
                 if apart < far[i]:
-                    far[i], speed[i, 0] = apart, _dot(rows, e, qvel)
-    return speed, far, along
+                    far[i], speed[i, 0] = apart, row_dot(rows, e, qvel)
 
 
-@leaf
-def _dot(rows: Array, e: int, v: Array) -> float:
-    total = 0.0
-    for k in range(v.shape[0]):
-        total += rows[e, k] * v[k]
-    return total
-
-
-@kernel
+@lean
 def _contact_speed(
     d: int, rows: Array, qvel: Array, pair: Indices, point: Array, axis: Array, i: int, speed: Array
 ) -> float:
@@ -249,10 +289,10 @@ def _contact_speed(
     place, mu = numbers(nearest + _POS, 3), numbers(nearest + _FRICTION, 5)
     for k in range(3):
         far = max(far, abs(place[k] - point[i, k]))
-    speed[i, 0] = _dot(rows, e, qvel)
+    speed[i, 0] = row_dot(rows, e, qvel)
     if integer(nearest + _DIM) > 1:
-        speed[i, 1] = _dot(rows, e + 1, qvel)
-        speed[i, 2] = _dot(rows, e + 2, qvel) * (mu[1] / mu[0])
+        speed[i, 1] = row_dot(rows, e + 1, qvel)
+        speed[i, 2] = row_dot(rows, e + 2, qvel) * (mu[1] / mu[0])
     return far
 
 
@@ -299,6 +339,19 @@ def read(m: int, d: int, nv: int) -> Snapshot:
     return Snapshot(
         mass, force, act_dot, normal, tangent, gap, friction, ratio, point, axis, pair, index,
         row, joint, error, dry, limit, spin, parent, resist, reach,
+    )  # fmt: skip
+
+
+@kernel
+def read_forces(m: int, d: int, seen: Snapshot) -> Snapshot:
+    """`seen` with the forces and margins that the data at d has now, at the same positions."""
+    force = numbers(pointer(d + _SMOOTH), seen.force.shape[0]).copy()
+    act_dot = numbers(pointer(d + _ACT_DOT), pointer(m + _NA)).copy()
+    reach = numbers(pointer(m + _MARGIN), pointer(m + _NGEOM)).copy()
+    return Snapshot(
+        seen.mass, force, act_dot, seen.normal, seen.tangent, seen.gap, seen.friction, seen.ratio,
+        seen.point, seen.axis, seen.pair, seen.number, seen.row, seen.joint, seen.error, seen.dry,
+        seen.dry_limit, seen.spin, seen.spin_contact, seen.spin_friction, reach,
     )  # fmt: skip
 
 

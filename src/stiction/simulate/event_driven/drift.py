@@ -10,7 +10,8 @@ from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.problem.problem import ContactProblem
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
-from stiction.simulate.event_driven.distances import Snapshot
+from stiction.kernels.dense import row_dot
+from stiction.simulate.event_driven.distances import Snapshot, copy_row
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Held, Moved, State
 from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
@@ -53,30 +54,32 @@ def project(
     nv, nh, ns = qvel.shape[0], place.shape[0], seen.spin.shape[0]
     rows = np.empty((seen.joint.shape[0] + 3 * nh + ns + seen.dry.shape[0], nv))
     n, most = 0, 0.0
+    across = seen.tangent.reshape(2 * seen.gap.shape[0], nv)
     for e in range(seen.joint.shape[0]):
-        rows[n] = seen.joint[e]
+        copy_row(seen.joint, e, rows, n)
         n += 1
     for i in range(nh):
         j = place[i]
         if j < 0 or not press[i] > 0.0 or not abs(speed[j]) < FIRM * rest:
             continue
-        rows[n] = seen.normal[j]
+        copy_row(seen.normal, j, rows, n)
         n += 1
-        slip0, slip1 = (seen.tangent[j, 0] * qvel).sum(), (seen.tangent[j, 1] * qvel).sum()
+        slip0, slip1 = row_dot(across, 2 * j, qvel), row_dot(across, 2 * j + 1, qvel)
         if seen.friction[j] > 0.0 and np.hypot(slip0, slip1) <= slip:
-            rows[n], rows[n + 1] = seen.tangent[j, 0], seen.tangent[j, 1]
+            copy_row(across, 2 * j, rows, n)
+            copy_row(across, 2 * j + 1, rows, n + 1)
             n += 2
         for s in range(ns):
-            still = abs((seen.spin[s] * qvel).sum()) <= spin
+            still = abs(row_dot(seen.spin, s, qvel)) <= spin
             if seen.spin_contact[s] == j and seen.spin_friction[s] > 0.0 and still:
-                rows[n] = seen.spin[s]
+                copy_row(seen.spin, s, rows, n)
                 n += 1
     for e in range(seen.dry.shape[0]):
-        if abs((seen.dry[e] * qvel).sum()) <= 2.0 * rest:
-            rows[n] = seen.dry[e]
+        if abs(row_dot(seen.dry, e, qvel)) <= 2.0 * rest:
+            copy_row(seen.dry, e, rows, n)
             n += 1
     for i in range(n):
-        most = max(most, abs((rows[i] * qvel).sum()))
+        most = max(most, abs(row_dot(rows, i, qvel)))
     if most <= 1e-3 * rest:
         return False
     upper, last = np.empty((nv, nv)), np.empty(nv, np.int64)

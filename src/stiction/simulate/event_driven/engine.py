@@ -55,7 +55,7 @@ from stiction.simulate.event_driven import drift
 from stiction.simulate.event_driven import output as event_output
 from stiction.simulate.event_driven.calm.steps import CalmSteps
 from stiction.simulate.event_driven.distances import Snapshot
-from stiction.simulate.event_driven.events import PART, Marks, check_event
+from stiction.simulate.event_driven.events import PART, Marks, check_event, find_hits
 from stiction.simulate.event_driven.impact import Hypothesis, solve_impact
 from stiction.simulate.event_driven.impact_time import NOTHING, EventCheck, first_event
 from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Phase, State
@@ -296,10 +296,10 @@ class EventEngine:
             self._guess = held.forces
             phase, first = motion.choose_slips(phase, held, left)
             found = motion.first_event(phase, held, first, left)
-            path = motion.runge_kutta(phase, first)
         else:
-            held, path = None, motion.symplectic_euler(phase)
+            held = None
         if found is None:
+            path = motion.runge_kutta(phase, first) if smooth else motion.symplectic_euler(phase)
             end = motion.accurate_end(held, path, left)
             marks = motion.marks._replace(stops=smooth)
             decide = partial(_check_event, phase, marks)
@@ -334,10 +334,9 @@ class EventEngine:
             if float(seen.gap.min(initial=0.0)) < -tolerance:
                 self._jammed(seen)
         while True:
-            speed = seen.normal @ state.qvel
-            slack = motion.slack(seen, state.qvel)
-            touching = np.flatnonzero(seen.gap <= tolerance)
-            hits = touching[speed[touching] < -slack[touching]]
+            speed, slack, touching, hits = find_hits(
+                seen.normal, seen.gap, state.qvel, tolerance, motion.rest_speed
+            )
             if motion.law.kind is Kind.HOLD and not len(hits):
                 stays = touching[speed[touching] <= slack[touching]]
                 hits = _slipping(seen, state.qvel, stays, slack)

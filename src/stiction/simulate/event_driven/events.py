@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
+from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.held_rows import held_spins
 from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Moved, Phase
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 
 PART = 0.5
 """Share of the tolerance at which overlap is taken back, and of the gap at which impacts are looked
@@ -41,6 +43,31 @@ class Marks(NamedTuple):
 
 
 @kernel
+def find_hits(
+    normal: Array, gap: Array, qvel: Array, tolerance: float, rest: float
+) -> tuple[Array, Array, Indices, Indices]:
+    """(speed (nc,), slack (nc,), touching, hits): N v; speeds that count as rest, slow ones or what
+    a passed solve leaves; contacts that touch, and those of them that approach."""
+    nc, nv = normal.shape
+    speed, slack = np.zeros(nc), np.zeros(nc)
+    touching, hits = np.empty(nc, np.int64), np.empty(nc, np.int64)
+    nt, nh = 0, 0
+    for i in range(nc):
+        size = 0.0
+        for k in range(nv):
+            speed[i] += normal[i, k] * qvel[k]
+            size += abs(normal[i, k] * qvel[k])
+        slack[i] = rest + RESIDUAL * size
+        if gap[i] <= tolerance:
+            touching[nt] = i
+            nt += 1
+            if speed[i] < -slack[i]:
+                hits[nh] = i
+                nh += 1
+    return speed, slack, touching[:nt].copy(), hits[:nh].copy()
+
+
+@kernel
 def check_event(phase: Phase, trial: Moved, marks: Marks) -> EventCheck:
     """Whether a gap has closed by this state of the phase, or a slip has ended."""
     check = _closed(trial, marks)
@@ -55,7 +82,7 @@ def check_event(phase: Phase, trial: Moved, marks: Marks) -> EventCheck:
     )
 
 
-@kernel
+@lean
 def _closed(trial: Moved, marks: Marks) -> EventCheck:
     """Whether a gap has closed: it is within the tolerance, and closing. Looked for
     where it is a part of the tolerance, and found on either side of zero."""
@@ -90,6 +117,8 @@ def _closed(trial: Moved, marks: Marks) -> EventCheck:
 def _stopped(phase: Phase, trial: Moved, marks: Marks) -> EventCheck:
     """Whether what slid has come to rest, or slides backwards. Located between speeds that are
     none, in either direction."""
+    if phase.held.shape[0] + phase.turning.shape[0] + phase.spinning.shape[0] == 0:
+        return EventCheck(0.0, np.inf, True, -1)
     before, after = _slips(phase, trial, marks.slides)
     late, soon, within, stopped = 0.0, -np.inf, True, False
     for i in range(before.shape[0]):
@@ -114,6 +143,8 @@ def _slips(phase: Phase, trial: Moved, slides: bool) -> tuple[Array, Array]:
     nh, nf, ns = phase.held.shape[0], phase.turning.shape[0], phase.spinning.shape[0]
     before, after = np.zeros(nh + nf + ns), np.zeros(nh + nf + ns)
     was, now, v, u = phase.seen, trial.seen, phase.state.qvel, trial.state.qvel
+    across_before = was.tangent.reshape(2 * was.gap.shape[0], v.shape[0])
+    across_after = now.tangent.reshape(2 * now.gap.shape[0], u.shape[0])
     n = 0
     for i in range(nh if slides else 0):
         j = trial.place[i]
@@ -121,18 +152,18 @@ def _slips(phase: Phase, trial: Moved, slides: bool) -> tuple[Array, Array]:
             continue
         for t in range(2):
             along = phase.direction[i, t]
-            before[n] += along * (was.tangent[phase.held[i], t] * v).sum()
-            after[n] += along * (now.tangent[j, t] * u).sum()
+            before[n] += along * row_dot(across_before, 2 * phase.held[i] + t, v)
+            after[n] += along * row_dot(across_after, 2 * j + t, u)
         n += 1
     for i in range(nf):
-        before[n] = phase.turning[i] * (was.dry[i] * v).sum()
-        after[n] = phase.turning[i] * (now.dry[i] * u).sum()
+        before[n] = phase.turning[i] * row_dot(was.dry, i, v)
+        after[n] = phase.turning[i] * row_dot(now.dry, i, u)
         n += 1
     if slides and ns > 0:
         rows, first, _ = held_spins(trial.place, phase.held, was.spin_contact, now.spin_contact)
         for k in range(rows.shape[0]):
             sign = phase.spinning[first[k]]
-            before[n] = sign * (was.spin[first[k]] * v).sum()
-            after[n] = sign * (now.spin[rows[k]] * u).sum()
+            before[n] = sign * row_dot(was.spin, first[k], v)
+            after[n] = sign * row_dot(now.spin, rows[k], u)
             n += 1
     return before[:n].copy(), after[:n].copy()

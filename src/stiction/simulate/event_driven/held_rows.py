@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
@@ -49,10 +50,10 @@ def contact_states(
             direction[i, 0], direction[i, 1] = slip0 / pace[i], slip1 / pace[i]
     turning, spinning = np.zeros(dry.shape[0]), np.zeros(spin.shape[0])
     for i in range(dry.shape[0]):
-        turn = (dry[i] * qvel).sum()
+        turn = row_dot(dry, i, qvel)
         turning[i] = np.sign(turn) if abs(turn) > rest else 0.0
     for i in range(spin.shape[0]):
-        turn = (spin[i] * qvel).sum()
+        turn = row_dot(spin, i, qvel)
         if is_held[spin_contact[i]] and abs(turn) > rest:
             spinning[i] = np.sign(turn)
     return (

@@ -107,14 +107,14 @@ def solve_impact(
     hypothesis: Hypothesis,
 ) -> ContactSolution:
     """Velocity after the impact and its impulses; slack (nt,): speeds that count as rest [m/s]."""
-    kinetic = 0.5 * float(velocity @ seen.mass @ velocity)
-    speed = seen.normal[touching] @ velocity
-    speed[np.abs(speed) <= slack] = 0.0
     plastic = None
     if hypothesis == "poisson" or restitution == 0.0:
         plastic = model.solve(impact_problem(model, seen, velocity, touching))
         if restitution == 0.0:
             return plastic
+    kinetic = 0.5 * float(velocity @ seen.mass @ velocity)
+    speed = seen.normal[touching] @ velocity
+    speed[np.abs(speed) <= slack] = 0.0
     e = restitution
     for attempt in range(IMPACT_HALVINGS):
         if plastic is None:

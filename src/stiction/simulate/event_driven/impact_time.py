@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge.margins import AHEAD, REST_MARGIN
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, lean
 from stiction.simulate.event_driven.distances import Snapshot
 
 Array = NDArray[np.float64]
@@ -101,7 +101,7 @@ def first_event(
         here = there
 
 
-@kernel
+@lean
 def safe_time(seen: Snapshot, bound: Array, later: Array, dt: float, radius: Array) -> float:
     """Time [s] from a state in which no gap closes; bound (nc,): its closing speeds; later
     (ngeom,): margins at the end of the trajectory."""

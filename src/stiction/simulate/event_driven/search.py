@@ -18,6 +18,7 @@ from stiction.bridge import layout
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.curve import Curve, curve_state, lay_curve
 from stiction.simulate.event_driven.distances import closing_bound, match, read
 from stiction.simulate.event_driven.events import Marks, check_event
@@ -85,7 +86,7 @@ def arrive(
     seen = read(m, d, state.qvel.shape[0])
     speed = np.zeros(seen.gap.shape[0])
     for i in range(speed.shape[0]):
-        speed[i] = (seen.normal[i] * state.qvel).sum()
+        speed[i] = row_dot(seen.normal, i, state.qvel)
     place = match(pair[kept], point[kept], axis[kept], seen.pair, seen.point, seen.axis)
     bound = closing_bound(m, d, seen.number, seen.pair, seen.point, seen.axis, speed)
     for j in place:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stiction.contact.problem import whitening
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot, rows_dot
 from stiction.simulate.event_driven.sustained import Loads, drive_loads, dry_arrays
 
 Array = NDArray[np.float64]
@@ -40,11 +41,12 @@ def choose_directions(
     nh = force.shape[0]
     sliding, direction = loads.sliding.copy(), loads.direction.copy()
     steady = np.zeros(nh, np.bool_)
+    across = loads.tangent.reshape(2 * nh, acceleration.shape[0])
     for i in range(nh):
         if sliding[i] or not (force[i] > 0.0 and loads.friction[i] > 0.0):
             continue
-        pull0 = (loads.tangent[i, 0] * acceleration).sum() + loads.tangent_rate[i, 0]
-        pull1 = (loads.tangent[i, 1] * acceleration).sum() + loads.tangent_rate[i, 1]
+        pull0 = row_dot(across, 2 * i, acceleration) + loads.tangent_rate[i, 0]
+        pull1 = row_dot(across, 2 * i + 1, acceleration) + loads.tangent_rate[i, 1]
         size = np.hypot(pull0, pull1)
         if size * h > still:
             steady[i] = True
@@ -73,7 +75,7 @@ def _turn(
     nv, nh = loads.velocity.shape[0], steady.shape[0]
     force = loads.force.copy()
     for k in range(nv):
-        force[k] += (loads.mass[k] * loads.velocity).sum() / h
+        force[k] += row_dot(loads.mass, k, loads.velocity) / h
     ahead = Loads(
         loads.mass, loads.velocity, force, loads.normal, loads.normal_rate, loads.tangent,
         loads.tangent_rate, loads.friction, np.zeros(nh, np.bool_), loads.direction, loads.joint,
@@ -86,9 +88,10 @@ def _turn(
     )
     if not found:
         return
+    across = loads.tangent.reshape(2 * nh, nv)
     for i in range(nh):
-        slip0 = h * ((loads.tangent[i, 0] * acceleration).sum() + loads.tangent_rate[i, 0])
-        slip1 = h * ((loads.tangent[i, 1] * acceleration).sum() + loads.tangent_rate[i, 1])
+        slip0 = h * (row_dot(across, 2 * i, acceleration) + loads.tangent_rate[i, 0])
+        slip1 = h * (row_dot(across, 2 * i + 1, acceleration) + loads.tangent_rate[i, 1])
         size, along = np.hypot(slip0, slip1), slip0 * direction[i, 0] + slip1 * direction[i, 1]
         if steady[i] and size > still and along > 0.0:
             direction[i, 0], direction[i, 1] = slip0 / size, slip1 / size
@@ -120,17 +123,17 @@ def turning_rates(
         if not (sliding[i] and friction[i] > 0.0):
             continue
         load = 0.0
-        own = np.sqrt(max((normals[i] ** 2).sum(), 1e-300))
+        own = np.sqrt(max(rows_dot(normals, i, normals, i, nv), 1e-300))
         for j in range(nh):
             if force[j] > 0.0:
-                size = np.sqrt(max((normals[j] ** 2).sum(), 1e-300))
-                load += force[j] * abs((normals[i] * normals[j]).sum()) / (own * size)
+                size = np.sqrt(max(rows_dot(normals, j, normals, j, nv), 1e-300))
+                load += force[j] * abs(rows_dot(normals, i, normals, j, nv)) / (own * size)
         most = 0.0
         for side in range(2):
             total = 0.0
             for j in range(2 * nh):
                 if sliding[j // 2] and friction[j // 2] > 0.0:
-                    total += abs((rows[2 * i + side] * rows[j]).sum())
+                    total += abs(rows_dot(rows, 2 * i + side, rows, j, nv))
             most = max(most, total)
         speed = max(np.hypot(slip[2 * i], slip[2 * i + 1]), 1e-300)
         rates[i] = most * friction[i] * load / speed

@@ -19,11 +19,13 @@ from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.distances import (
     Snapshot,
+    copy_row,
     match,
     read_loads,
     read_rows,
     row_speeds,
 )
+from stiction.simulate.event_driven.focus import focus, unfocus
 from stiction.simulate.event_driven.held_rows import held_rows, held_spins
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, place, slot
@@ -111,12 +113,13 @@ def difference(
         return
     m, ahead = slot(session, Slot.MODEL), NUDGE / fastest
     found = np.ones(rates.shape[0], np.bool_)
+    speed, far, joint = np.zeros(rates.shape), np.zeros(found.shape), np.zeros(joint_rate.shape)
     for side in range(2):
         sign = 1.0 - 2.0 * side
         numbers(pointer(probe + _QPOS), qpos.shape[0])[:] = qpos
         mj.integrate_pos(m, pointer(probe + _QPOS), qvel.ctypes.data, sign * ahead)
         place(session, probe)
-        speed, far, joint = row_speeds(probe, qvel, pair, point, axis)
+        row_speeds(probe, qvel, pair, point, axis, speed, far, joint)
         for i in range(rates.shape[0]):
             found[i] = found[i] and far[i] < JUMP
             for k in range(3):
@@ -125,7 +128,19 @@ def difference(
             joint_rate[e] += sign * joint[e] * (0.5 / ahead)
     for i in range(rates.shape[0]):
         if not found[i]:
-            rates[i] = 0.0
+            rates[i, 0], rates[i, 1], rates[i, 2] = 0.0, 0.0, 0.0
+
+
+@kernel
+def difference_alone(
+    session: int, probe: int, qpos: Array, qvel: Array, pair: Indices, point: Array, axis: Array,
+    rates: Array, joint_rate: Array,
+) -> None:  # fmt: skip
+    """`difference`, which looks for no other contacts meanwhile."""
+    m, masks = slot(session, Slot.MODEL), slot(session, Slot.MASKS)
+    focus(m, pair, masks)
+    difference(session, probe, qpos, qvel, pair, point, axis, rates, joint_rate)
+    unfocus(m, masks)
 
 
 @kernel
@@ -133,10 +148,10 @@ def survey_rates(
     session: int, probe: int, qpos: Array, qvel: Array, pair: Indices, point: Array, axis: Array,
     rates: Array, joint_rate: Array,
 ) -> Any:  # fmt: skip
-    """`difference`, guarded."""
+    """`difference_alone`, guarded."""
     if caught(slot(session, Slot.FRAME), probe) != 0:
         return np.int64(Outcome.ERROR)
-    difference(session, probe, qpos, qvel, pair, point, axis, rates, joint_rate)
+    difference_alone(session, probe, qpos, qvel, pair, point, axis, rates, joint_rate)
     leave(slot(session, Slot.FRAME))
     return np.int64(Outcome.DONE)
 
@@ -158,13 +173,14 @@ def gather(
     parent, ratio, turning = np.full(nf + ns, -1), np.zeros(nf + ns), np.zeros(nf + ns)
     loaded = force.copy()
     for k in range(nf):
-        box[k] = dry[k]
+        copy_row(dry, k, box, k)
         if course.turning[k] != 0.0:  # a known force
-            loaded -= course.turning[k] * dry_limit[k] * dry[k]
+            for a in range(nv):
+                loaded[a] -= course.turning[k] * dry_limit[k] * dry[k, a]
         else:
             limit[k] = dry_limit[k]
     for k in range(ns):
-        box[nf + k] = spin[rows[k]]
+        copy_row(spin, rows[k], box, nf + k)
         parent[nf + k], ratio[nf + k] = parents[k], spin_friction[rows[k]]
         turning[nf + k] = course.spinning[first[k]]
     return Loads(
@@ -233,17 +249,33 @@ def follow_stages(
     dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array, turn: Array,
 ) -> Any:  # fmt: skip
     """The state after the time h into qpos, qvel and act, and the displacement (nv,) into turn;
-    stages are evaluated in the data at d. static, dynamic: coefficients of friction in the place of
-    the contacts' own, (1,), or (0,)."""
+    stages are evaluated in the data at d, with no contacts but the course's. static, dynamic:
+    coefficients of friction in the place of the contacts' own, (1,), or (0,)."""
+    m, masks = slot(session, Slot.MODEL), slot(session, Slot.MASKS)
+    focus(m, course.pair, masks)
+    done = _follow(
+        session, d, probe, course, start, limits, static, dynamic, h, qpos, qvel, act, turn
+    )
+    unfocus(m, masks)
+    return done
+
+
+@kernel
+def _follow(
+    session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
+    dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array, turn: Array,
+) -> Any:  # fmt: skip
     m, na, rate = slot(session, Slot.MODEL), start.act.shape[0], start.qvel.copy()
     change, act_change = start.acceleration.copy(), start.act_dot.copy()
     total, acceleration, act_dot = rate.copy(), change.copy(), act_change.copy()
     guess = (start.normal, start.tangent, start.box)
     for stage in range(1, 4):
         part = h if stage == 3 else 0.5 * h
-        turn[:] = part * rate
-        qvel[:] = start.qvel + part * change
-        act[:] = start.act + part * act_change
+        for k in range(qvel.shape[0]):
+            turn[k] = part * rate[k]
+            qvel[k] = start.qvel[k] + part * change[k]
+        for k in range(na):
+            act[k] = start.act[k] + part * act_change[k]
         if not _move(m, d, start, turn, qvel, act):
             return np.int64(Outcome.DIVERGED)
         done = evaluate(session, d, False)
@@ -260,14 +292,17 @@ def follow_stages(
         rate = unroll(turn, qvel, limits.rotations)
         act_change = numbers(pointer(d + _ACT_DOT), na).copy()
         weight = 1.0 if stage == 3 else 2.0
-        total += weight * rate
-        acceleration += weight * change
-        act_dot += weight * act_change
+        for k in range(qvel.shape[0]):
+            total[k] += weight * rate[k]
+            acceleration[k] += weight * change[k]
+        for k in range(na):
+            act_dot[k] += weight * act_change[k]
     part = h / 6.0
     qpos[:] = start.qpos
-    turn[:] = part * total
+    for k in range(qvel.shape[0]):
+        turn[k] = part * total[k]
+        qvel[k] = start.qvel[k] + part * acceleration[k]
     mj.integrate_pos(m, qpos.ctypes.data, turn.ctypes.data, 1.0)
-    qvel[:] = start.qvel + part * acceleration
     for k in range(na):
         act[k] = start.act[k] + part * act_dot[k]
     for k in range(limits.clamped.shape[0]):

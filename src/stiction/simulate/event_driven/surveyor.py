@@ -27,6 +27,7 @@ from stiction.kernels import stage as stages
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import prepare, stage
 from stiction.simulate.event_driven.distances import PRECISE, Snapshot, read, read_loads
+from stiction.simulate.event_driven.focus import Masks
 from stiction.simulate.event_driven.mending import has_suspects, mend
 from stiction.terrain.meetings import Ground, replace_contacts, unpack_ground
 from stiction.terrain.refinement import refine_contacts
@@ -65,6 +66,8 @@ class Slot(IntEnum):
     """(3,) tolerance; whether there is something for `mend`, and for `refine_contacts`."""
     CALLBACKS = 5
     """`library.CALLBACKS`."""
+    MASKS = 6
+    """`Masks.address`."""
 
 
 class Outcome(IntEnum):
@@ -222,6 +225,8 @@ class Surveyor:
         self._session[Slot.GROUND] = self._ground.address
         self._session[Slot.OPTIONS] = self._options.ctypes.data
         self._session[Slot.CALLBACKS] = library.CALLBACKS
+        self._masks = Masks(model)
+        self._session[Slot.MASKS] = self._masks.address
         self.session = int(self._session.ctypes.data)
         """Address of the session."""
 
@@ -259,8 +264,13 @@ class Surveyor:
     def call(self, data: mujoco.MjData, kernel: Any, *arguments: Any) -> int:
         """`kernel(*arguments)`, which works in data; what it stopped for, unless that is an error
         to be raised."""
-        done = self._guard.call(data, kernel, *arguments)
+        try:
+            done = self._guard.call(data, kernel, *arguments)
+        except BaseException:
+            self._masks.restore()
+            raise
         if done == Outcome.ERROR:
+            self._masks.restore()
             self._guard.recover(data)
             said = " ".join(self._guard.message.split())
             raise StictionError(

@@ -56,7 +56,6 @@ from stiction.simulate.event_driven.sustained import (
     hold_sustained,
     solve_sustained,
 )
-from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -140,10 +139,6 @@ class Motion:
         qpos = state.qpos.copy()
         mujoco.mj_integratePos(self.model, qpos, by, 1.0)
         return qpos
-
-    def slack(self, seen: Snapshot, qvel: Array) -> Array:
-        """(nc,) speeds that count as rest: slow ones, or what a passed solve leaves."""
-        return self.rest_speed + RESIDUAL * (np.abs(seen.normal) @ np.abs(qvel))
 
     def phase(self, state: State, seen: Snapshot) -> Phase:
         """The phase that begins at a state, in which no contact that touches may approach."""

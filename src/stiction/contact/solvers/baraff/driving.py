@@ -355,7 +355,8 @@ def solve_driving(p: Cones, fixed, along, start_theta, start_phi, limit, rounds,
     code = Code.ERROR
     s = new_sets(p)
     for attempt in range(attempts):
-        s = new_sets(p)
+        if attempt > 0:
+            s = new_sets(p)
         for u in range(fixed.shape[0]):
             if fixed[u]:
                 s.unit[u] = FIXED

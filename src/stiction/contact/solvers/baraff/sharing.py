@@ -87,20 +87,47 @@ def share_load(p: Cones, fixed: NDArray[np.bool_]) -> tuple[Array, Array, bool]:
     if fixed.any() or n < 2:
         return theta, phi, False
     ahead, ahead_phi = np.zeros(n), np.zeros((units, 2))
+    before, before_phi = np.zeros(n), np.zeros((units, 2))
     by_theta, by_phi, v = np.zeros(n), np.zeros((units, 2)), np.zeros(r)
+    holds = _descend(p, theta, phi, ahead, ahead_phi, before, before_phi, by_theta, by_phi, v)
+    if holds:
+        return ahead, ahead_phi, True
+    return theta, phi, False
+
+
+@lean
+def _descend(
+    p: Cones, theta: Array, phi: Array, ahead: Array, ahead_phi: Array, before: Array,
+    before_phi: Array, by_theta: Array, by_phi: Array, v: Array,
+) -> bool:  # fmt: skip
+    """Whether forces that hold all rows were found: then they are in `ahead`, else the last ones in
+    theta and phi. These start as zeros; all other arrays are work."""
+    n, units = theta.shape[0], phi.shape[0]
     step, momentum = 1.0 / (n + 2.0 * units), 1.0  # over the trace: rows have length one at most
     for _ in range(SHARE_STEPS):
         if _slope(p, ahead, ahead_phi, v, by_theta, by_phi) <= LEFT_UNHELD:
-            return ahead, ahead_phi, True
-        before, before_phi = theta, phi
-        theta, phi = ahead - step * by_theta, ahead_phi - step * by_phi
+            return True
+        for i in range(n):
+            before[i], theta[i] = theta[i], ahead[i] - step * by_theta[i]
+        for u in range(units):
+            for k in range(2):
+                before_phi[u, k], phi[u, k] = phi[u, k], ahead_phi[u, k] - step * by_phi[u, k]
         _project(p, theta, phi)
-        rise = (by_theta * (theta - before)).sum() + (by_phi * (phi - before_phi)).sum()
+        rise = 0.0
+        for i in range(n):
+            rise += by_theta[i] * (theta[i] - before[i])
+        for u in range(units):
+            for k in range(2):
+                rise += by_phi[u, k] * (phi[u, k] - before_phi[u, k])
         if rise > 0.0:
             momentum = 1.0
         then = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         share = (momentum - 1.0) / then
         momentum = then
-        ahead, ahead_phi = theta + share * (theta - before), phi + share * (phi - before_phi)
+        for i in range(n):
+            ahead[i] = theta[i] + share * (theta[i] - before[i])
+        for u in range(units):
+            for k in range(2):
+                ahead_phi[u, k] = phi[u, k] + share * (phi[u, k] - before_phi[u, k])
         _project(p, ahead, ahead_phi)
-    return theta, phi, False
+    return False

@@ -15,7 +15,7 @@ from stiction.simulate.event_driven.calm.output import note_contacts, write_forc
 from stiction.simulate.event_driven.calm.signs import is_quiet, sticks
 from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, Work, unpack_work
 from stiction.simulate.event_driven.curve import lay_curve
-from stiction.simulate.event_driven.distances import Snapshot, closing_bound, read
+from stiction.simulate.event_driven.distances import Snapshot, closing_bound, read, read_forces
 from stiction.simulate.event_driven.drift import project
 from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
@@ -32,7 +32,7 @@ from stiction.simulate.event_driven.stages import (
     Course,
     Limits,
     Start,
-    difference,
+    difference_alone,
     follow_stages,
     gather,
 )
@@ -110,7 +110,7 @@ def _stand(session: int, probe: int, w: Work, phase: Phase) -> Any:
     if _same_place(slot(session, Slot.CALLBACKS), w, nh, ne, qpos, qvel):
         rates[:], joint_rate[:] = w.rates[:nh], w.joint_rate[:ne]
     else:
-        difference(
+        difference_alone(
             session, probe, qpos, qvel, course.pair, course.point, course.axis, rates, joint_rate
         )
     loads = gather(
@@ -142,8 +142,8 @@ def _stand(session: int, probe: int, w: Work, phase: Phase) -> Any:
 @kernel
 def _move(
     session: int, d: int, probe: int, w: Work, course: Course, start: Start, phase: Phase
-) -> tuple[Any, State]:
-    """(outcome, state) after the step, at which the data at d is evaluated."""
+) -> tuple[Any, State, Snapshot]:
+    """(outcome, state, what is seen there) after the step, at which the data at d is evaluated."""
     m, nv = slot(session, Slot.MODEL), start.qvel.shape[0]
     dt, rest, tolerance = w.figures[Number.DT], w.figures[Number.REST], w.figures[Number.TOLERANCE]
     state = State(start.qpos.copy(), start.qvel.copy(), start.act.copy())
@@ -157,32 +157,34 @@ def _move(
         session, d, probe, course, start, limits, way.static, way.dynamic, dt, state.qpos, qvel,
         state.act, turn,
     )  # fmt: skip
+    was = phase.seen
     if done != calm:
-        return done, state
+        return done, state, was
     for k in range(nv):
         if not abs(qvel[k]) <= FASTEST:
-            return np.int64(Outcome.NOT_CALM), state
+            return np.int64(Outcome.NOT_CALM), state, was
     done = evaluate_at(session, d, state)
     if done != calm:
-        return done, state
-    was = phase.seen
+        return done, state, was
     end = arrive(m, d, dt, state, was.pair, was.point, was.axis, phase.held)
     if integration_error(way.press, end) > tolerance:
-        return np.int64(Outcome.NOT_CALM), state
+        return np.int64(Outcome.NOT_CALM), state, was
     curve = lay_curve(start, dt, turn, qvel, limits.rotations)
     marks = Marks(dt, tolerance, rest, True, True)
     done, between, _, check = advance(
         session, d, probe, phase, way, curve, end, marks, False
     )  # fmt: skip
     if done != calm or check.overdue > 0.0:
-        return np.int64(Outcome.NOT_CALM), state
+        return np.int64(Outcome.NOT_CALM), state, was
     if between > 0.0:
         done = evaluate_at(session, d, state)
-    if project(end.seen, end.place, start.normal, end.speed, qvel, rest, 2.0 * rest, 2.0 * rest):
+    seen = end.seen
+    if project(seen, end.place, start.normal, end.speed, qvel, rest, 2.0 * rest, 2.0 * rest):
         numbers(pointer(d + _QVEL), nv)[:] = qvel
         widen(m, d)
         load(m, d)
-    return done, state
+        seen = read_forces(m, d, seen)
+    return done, state, seen
 
 
 @kernel
@@ -216,11 +218,10 @@ def _take(session: int, d: int, probe: int, work: int) -> Any:
         start = Start(
             state.qpos, qvel, state.act, seen.act_dot, acceleration, f_n, f_t, f_b
         )  # fmt: skip
-        done, state = _move(session, d, probe, w, course, start, phase)
+        done, state, seen = _move(session, d, probe, w, course, start, phase)
         if done != Outcome.DONE:
             return done
-        phase = _begin(m, d, w, read(m, d, nv), state)
-        seen, qvel = phase.seen, state.qvel
+        phase, qvel = _begin(m, d, w, seen, state), state.qvel
         if not is_quiet(seen.normal, seen.gap, seen.error, phase.speed, qvel, w):
             return not_calm
         passed, course, loads, acceleration, f_n, f_t, f_j, f_b = _stand(session, probe, w, phase)

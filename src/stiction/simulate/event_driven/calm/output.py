@@ -12,6 +12,7 @@ from stiction.bridge import layout, library
 from stiction.bridge.layout import offset
 from stiction.contact.problem.modes import choose_mode
 from stiction.kernels.compile import kernel
+from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.calm.work import Count, Number, Work
 from stiction.simulate.event_driven.distances import Snapshot
 from stiction.simulate.time_stepping.workspace import Record
@@ -58,16 +59,17 @@ def note_contacts(
     )
     pair, index, dry, spin_contact = seen.pair, seen.number, seen.dry, seen.spin_contact
     nc = gap.shape[0]
-    record = w.record
+    record, across = w.record, tangent.reshape(2 * nc, qvel.shape[0])
     w.counts[Count.RECORDS], w.counts[Count.CONTACTS] = nc, 0
     for i in range(nc):
         line = record[i]
-        line[:] = 0.0
+        for k in range(line.shape[0]):
+            line[k] = 0.0
         line[Record.FIRST], line[Record.SECOND] = pair[i, 0], pair[i, 1]
         line[Record.INDEX], line[Record.GAP], line[Record.RATIO] = index[i], gap[i], ratio[i]
         line[Record.ROLL_RATIO], line[Record.FRICTION] = 1.0, friction[i]
-        line[Record.SLIP] = (tangent[i, 0] * qvel).sum()
-        line[Record.SLIP + 1] = (tangent[i, 1] * qvel).sum()
+        line[Record.SLIP] = row_dot(across, 2 * i, qvel)
+        line[Record.SLIP + 1] = row_dot(across, 2 * i + 1, qvel)
         for k in range(3):
             line[Record.X + k] = point[i, k]
         w.counts[Count.CONTACTS] += index[i] >= 0
@@ -107,7 +109,7 @@ def write_forces(
     qacc, constraint = numbers(pointer(d + _QACC), nv), numbers(pointer(d + _CONSTRAINT), nv)
     for i in range(nv):
         qacc[i] = acceleration[i]
-        constraint[i] = (mass[i] * acceleration).sum() - force[i]
+        constraint[i] = row_dot(mass, i, acceleration) - force[i]
     nefc, ne, nf = integer(d + _NEFC), integer(d + _NE), integer(d + _NF)
     efc = numbers(pointer(d + _FORCE), nefc)
     for e in range(nefc):

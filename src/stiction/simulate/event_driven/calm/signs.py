@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.compile import kernel, leaf, lean
+from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.calm.work import Number, Work
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.stages import Course
@@ -25,7 +26,7 @@ def _slack(normal: Array, i: int, qvel: Array, rest: float) -> float:
     return rest + RESIDUAL * size
 
 
-@kernel
+@lean
 def is_quiet(normal: Array, gap: Array, error: Array, speed: Array, qvel: Array, w: Work) -> bool:
     """Whether nothing that touches approaches, and no overlap or error is to be taken back."""
     tolerance, rest = w.figures[Number.TOLERANCE], w.figures[Number.REST]
@@ -47,10 +48,11 @@ def sticks(
     """Whether nothing slides, or will."""
     if course.sliding.any() or (course.turning != 0.0).any() or (course.spinning != 0.0).any():
         return False
+    across = loads.tangent.reshape(2 * f_n.shape[0], acceleration.shape[0])
     for i in range(f_n.shape[0]):
         if f_n[i] > 0.0 and loads.friction[i] > 0.0:
-            pull0 = (loads.tangent[i, 0] * acceleration).sum() + loads.tangent_rate[i, 0]
-            pull1 = (loads.tangent[i, 1] * acceleration).sum() + loads.tangent_rate[i, 1]
+            pull0 = row_dot(across, 2 * i, acceleration) + loads.tangent_rate[i, 0]
+            pull1 = row_dot(across, 2 * i + 1, acceleration) + loads.tangent_rate[i, 1]
             if np.hypot(pull0, pull1) * dt > rest:
                 return False
     return True
