@@ -166,3 +166,19 @@ def test_a_mass_that_rounding_has_made_singular_has_no_forces():
         ones, loads.normal, loads.tangent, loads.velocity, loads.friction, np.ones(1),
         np.ones(1, np.bool_),
     ).any()  # fmt: skip
+
+
+def test_what_stuck_in_a_piece_at_the_velocity_level_does_not_slide_after_it() -> None:
+    cylinders = "".join(
+        f'<body pos="{0.02 * i} {0.01 * i} {0.1 + 0.12 * i}" euler="{20 * i} {30 * i} 0">'
+        '<freejoint/><geom type="cylinder" size=".04 .06"/></body>'
+        for i in range(3)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep=".001"/><worldbody><geom type="plane" size="2 2 .1" '
+        f'friction=".4"/>{cylinders}</worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    # Each piece left a slip that stopped at once, twice, and the next piece followed: 51 events.
+    stepper = stiction.EventDriven(most_events=25)
+    stiction.Simulator(model, stepper=stepper).step(data, 400)

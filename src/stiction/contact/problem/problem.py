@@ -626,27 +626,26 @@ class ContactProblem:
             free = a.velocity[dofs]
             return self.from_delassus(block, free, dimension=self.dimension, **common)
         contact = a.box_contact[island.boxes]
-        matrices: dict[str, Any] = (
-            {
-                "mass": a.mass[np.ix_(dofs, dofs)],
-                "normal": a.normal[np.ix_(contacts, dofs)],
-                "tangent": a.tangent[contacts][:, :, dofs],
-                "joint": a.joint[np.ix_(island.joints, dofs)],
-                "box": a.box[np.ix_(island.boxes, dofs)],
-            }
-            if self._sparse is None
-            else _part_of(self._sparse.matrices, island)
-        )
-        return ContactProblem(
-            **matrices,
-            velocity=a.velocity[dofs],
-            force=a.force[dofs],
-            joint_target=a.joint_target[island.joints],
-            box_limit=a.box_limit[island.boxes],
-            box_contact=np.where(contact < 0, -1, np.searchsorted(contacts, contact)),
-            box_friction=a.box_friction[island.boxes],
+        common |= {
+            "velocity": a.velocity[dofs],
+            "force": a.force[dofs],
+            "joint_target": a.joint_target[island.joints],
+            "box_limit": a.box_limit[island.boxes],
+            "box_contact": np.where(contact < 0, -1, np.searchsorted(contacts, contact)),
+            "box_friction": a.box_friction[island.boxes],
+        }
+        if self._sparse is not None:
+            return ContactProblem(**_part_of(self._sparse.matrices, island), **common)
+        del common["dt"]
+        arrays = Arrays(
+            mass=a.mass[np.ix_(dofs, dofs)],
+            normal=a.normal[np.ix_(contacts, dofs)],
+            tangent=np.ascontiguousarray(a.tangent[contacts][:, :, dofs]),
+            joint=a.joint[np.ix_(island.joints, dofs)],
+            box=a.box[np.ix_(island.boxes, dofs)],
             **common,
         )
+        return from_arrays(arrays, self.dt)  # parts of what was checked
 
     def _arguments(self) -> dict[str, Any]:
         """What makes this problem again: of the class, or of `from_delassus`."""

@@ -13,7 +13,7 @@ from stiction.kernels.compile import kernel
 from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.distances import Snapshot, copy_row
 from stiction.simulate.event_driven.events import PART
-from stiction.simulate.event_driven.phases import Held, Moved, State
+from stiction.simulate.event_driven.phases import Grip, Held, Moved, State
 from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.trajectories import Motion
 
@@ -29,28 +29,34 @@ FIRM = 1e3
 """Parting speed, in units of `Motion.rest_speed`, up to which what pressed is still held."""
 
 
-def project_velocity(motion: Motion, held: Held | None, moved: Moved) -> State:
+def grip_of(motion: Motion, held: Held | None) -> Grip:
+    """The grip of contacts that are held by these forces; None: of none."""
+    rest = motion.rest_speed
+    press = NONE if held is None else held.forces.normal
+    slip = {Kind.SMOOTH: -1.0, Kind.HOLD: np.inf, Kind.DRY: 2.0 * rest}[motion.law.kind]
+    return Grip(press, FIRM * rest, np.full(len(press), slip))
+
+
+def project_velocity(motion: Motion, grip: Grip, moved: Moved) -> State:
     """The state with its velocity changed as little as possible, in the metric of the mass, so that
     joints, contacts that press, and what sticks do not move."""
-    rest, kind = motion.rest_speed, motion.law.kind
-    press = NONE if held is None else held.forces.normal
-    slip = {Kind.SMOOTH: -1.0, Kind.HOLD: np.inf, Kind.DRY: 2.0 * rest}[kind]
+    rest = motion.rest_speed
     qvel = moved.state.qvel.copy()
-    spin = 2.0 * rest if kind is Kind.DRY else -1.0
-    place = moved.place[: len(press)]
-    changed = project(moved.seen, place, press, moved.speed, qvel, rest, slip, spin)
+    spin = 2.0 * rest if motion.law.kind is Kind.DRY else -1.0
+    place = moved.place[: len(grip.press)]
+    changed = project(moved.seen, place, grip, moved.speed, qvel, rest, spin)
     return moved.state._replace(qvel=qvel) if changed else moved.state
 
 
 @kernel
 def project(
-    seen: Snapshot, place: Indices, press: Array, speed: Array, qvel: Array, rest: float,
-    slip: float, spin: float,
+    seen: Snapshot, place: Indices, grip: Grip, speed: Array, qvel: Array, rest: float,
+    spin: float,
 ) -> bool:  # fmt: skip
     """Takes out of qvel what integration left along rows that hold: joints, contacts that press,
-    what slips or spins by no more than `slip` and `spin` there, and dry joints that do not move;
-    whether there was something. place, press (nh,): where held contacts are, and their forces;
-    speed (nc,): N v; rest: speed that counts as none."""
+    what sticks or spins by no more than `spin` there, and dry joints that do not move; whether
+    there was something. place, grip (nh,): where held contacts are, and what they did; speed (nc,):
+    N v; rest: speed that counts as none."""
     nv, nh, ns = qvel.shape[0], place.shape[0], seen.spin.shape[0]
     rows = np.empty((seen.joint.shape[0] + 3 * nh + ns + seen.dry.shape[0], nv))
     n, most = 0, 0.0
@@ -60,12 +66,12 @@ def project(
         n += 1
     for i in range(nh):
         j = place[i]
-        if j < 0 or not press[i] > 0.0 or not abs(speed[j]) < FIRM * rest:
+        if j < 0 or not grip.press[i] > 0.0 or not abs(speed[j]) < grip.firm:
             continue
         copy_row(seen.normal, j, rows, n)
         n += 1
         slip0, slip1 = row_dot(across, 2 * j, qvel), row_dot(across, 2 * j + 1, qvel)
-        if seen.friction[j] > 0.0 and np.hypot(slip0, slip1) <= slip:
+        if seen.friction[j] > 0.0 and np.hypot(slip0, slip1) <= grip.slip[i]:
             copy_row(across, 2 * j, rows, n)
             copy_row(across, 2 * j + 1, rows, n + 1)
             n += 2

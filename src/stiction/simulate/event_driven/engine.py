@@ -266,12 +266,13 @@ class EventEngine:
                 if burst or circles:
                     raise Impasse
                 held, moved, check = self._advance(phase, held, left)
+                grip = drift.grip_of(motion, held)
             except Impasse:
                 # Twice as long each time: what comes back at once is not worth resolving.
                 calm = max(self._calm_time(phase), BRIEF * self.dt)
-                moved, check = motion.velocity_level(phase, min(left, piece, calm)), NOTHING
+                moved, grip = motion.velocity_level(phase, min(left, piece, calm))
                 recent.clear()
-                held, piece = None, 2.0 * piece
+                held, check, piece = None, NOTHING, 2.0 * piece
             began = self._now
             self._now += moved.elapsed
             stops = check.overdue > 0.0 and check.culprit < 0
@@ -281,7 +282,7 @@ class EventEngine:
                 self._count_event(moved.seen, check.culprit)
                 if check.culprit < 0 or not self._fast(moved)[check.culprit]:
                     recent.append(began)
-            state = drift.project_velocity(motion, held, moved)
+            state = drift.project_velocity(motion, grip, moved)
             phase, held = self._begin(state, moved), None
         return phase, held
 

@@ -55,6 +55,15 @@ class Held(NamedTuple):
     certificate: Certificate
 
 
+class Grip(NamedTuple):
+    """What the contacts that a motion respects did in it."""
+
+    press: Array  # (n,) force or impulse along the normal
+    firm: float
+    """Parting speed [m/s] up to which what pressed is still held."""
+    slip: Array  # (n,) slip [m/s] up to which each sticks
+
+
 class Moved(NamedTuple):
     """A state on the trajectory of a phase."""
 

@@ -28,7 +28,7 @@ from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
 from stiction.simulate.event_driven.impact import spins_at, tangents_for
 from stiction.simulate.event_driven.impact_time import EventCheck
-from stiction.simulate.event_driven.phases import Held, Impasse, Moved, Path, Phase, State
+from stiction.simulate.event_driven.phases import Grip, Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
 from stiction.simulate.event_driven.search import (
     PIECE_HALVINGS,
@@ -56,6 +56,7 @@ from stiction.simulate.event_driven.sustained import (
     hold_sustained,
     solve_sustained,
 )
+from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -336,22 +337,34 @@ class Motion:
         """Symplectic Euler with the contacts that touch."""
 
         def path(h: float) -> Moved:
-            return self._arrive(
-                phase, phase.touching, h, self._solve_velocities(phase, h, phase.touching)
-            )
+            state, _ = self._solve_velocities(phase, h, phase.touching)
+            return self._arrive(phase, phase.touching, h, state)
 
         return path
 
-    def velocity_level(self, phase: Phase, h: float) -> Moved:
+    def velocity_level(self, phase: Phase, h: float) -> tuple[Moved, Grip]:
         """A piece at the velocity level with all contacts in reach: h, halved until gaps, which
-        such a solve takes for linear in the motion, are within the tolerance."""
+        such a solve takes for linear in the motion, are within the tolerance; and the grip of those
+        that touch at its end. Rows turn meanwhile: what stuck by those of its start slips by those
+        of its end, and would be taken for sliding."""
         everything = np.arange(phase.seen.nc)
         for left in range(PIECE_HALVINGS, -1, -1):
-            end = self._arrive(phase, everything, h, self._solve_velocities(phase, h, everything))
+            state, solution = self._solve_velocities(phase, h, everything)
+            end = self._arrive(phase, everything, h, state)
             if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
                 break
             h *= 0.5
-        return end
+        touches = (end.place >= 0) & (end.seen.gap[end.place] <= self.tolerance)
+        press = np.where(touches, solution.normal, 0.0)
+        return end, Grip(press, np.inf, self._sticking(phase.seen, solution.velocity))
+
+    def _sticking(self, seen: Snapshot, velocity: Array) -> Array:
+        """(nc,) inf where a contact does not slip with this velocity, else -1."""
+        if self.law.kind is not Kind.DRY:
+            return np.full(seen.nc, np.inf if self.law.kind is Kind.HOLD else -1.0)
+        slip = np.hypot(*(seen.tangent @ velocity).T)
+        slack = self.rest_speed + RESIDUAL * (np.abs(seen.tangent) @ np.abs(velocity)).sum(axis=1)
+        return np.where(slip <= slack, np.inf, -1.0)
 
     def accurate_end(self, held: Held | None, path: Path, h: float) -> Moved:
         """The end of the longest piece, h halved a few times at most, after which held contacts
@@ -365,7 +378,9 @@ class Motion:
             h *= 0.5
         return end
 
-    def _solve_velocities(self, phase: Phase, h: float, contacts: Indices) -> State:
+    def _solve_velocities(
+        self, phase: Phase, h: float, contacts: Indices
+    ) -> tuple[State, ContactSolution]:
         """The state after a solve of the contact model over the time h with those contacts."""
         seen, start = phase.seen, phase.state
         gap = seen.gap[contacts]
@@ -389,11 +404,12 @@ class Motion:
         )
         solution = self.contact.solve(from_arrays(arrays, h))
         self._check(solution, seen, contacts, "velocity level")
-        return State(
+        state = State(
             self.moved(start, h * solution.velocity),
             solution.velocity,
             self._clamped(start.act + h * seen.act_dot),
         )
+        return state, solution
 
     def _arrive(self, phase: Phase, kept: Indices, h: float, state: State) -> Moved:
         """The state with what is seen there; `kept` are contacts that the motion respects."""

@@ -16,10 +16,10 @@ from stiction.simulate.event_driven.calm.signs import is_quiet, sticks
 from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, Work, unpack_work
 from stiction.simulate.event_driven.curve import lay_curve
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, read, read_forces
-from stiction.simulate.event_driven.drift import project
+from stiction.simulate.event_driven.drift import FIRM, project
 from stiction.simulate.event_driven.events import Marks
 from stiction.simulate.event_driven.held_rows import contact_states, held_rows
-from stiction.simulate.event_driven.phases import Phase, State
+from stiction.simulate.event_driven.phases import Grip, Phase, State
 from stiction.simulate.event_driven.search import (
     Trajectory,
     advance,
@@ -179,7 +179,8 @@ def _move(
     if between > 0.0:
         done = evaluate_at(session, d, state)
     seen = end.seen
-    if project(seen, end.place, start.normal, end.speed, qvel, rest, 2.0 * rest, 2.0 * rest):
+    grip = Grip(start.normal, FIRM * rest, np.full(start.normal.shape[0], 2.0 * rest))
+    if project(seen, end.place, grip, end.speed, qvel, rest, 2.0 * rest):
         numbers(pointer(d + _QVEL), nv)[:] = qvel
         widen(m, d)
         load(m, d)
