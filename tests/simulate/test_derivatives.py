@@ -262,6 +262,14 @@ def test_a_ball_that_lands_has_the_derivative_of_its_gap():
     assert found.A[2, 2] == pytest.approx(0.0, abs=1e-9)
 
 
+def test_the_report_of_derivatives_has_the_time_after_their_step():
+    model, data, _ = scenes.load("sliding-cube")
+    sim = stiction.Simulator(model)
+    first = sim.derivatives(data)
+    second = sim.derivatives(data)  # the first one's report was not asked for before
+    assert first.report.time == second.report.time == sim.step(data).time
+
+
 def test_what_rests_on_the_ground_is_put_back_onto_it():
     model, data, _ = scenes.load("sliding-cube")
     data.qvel[:] = 0.0

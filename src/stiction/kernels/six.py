@@ -160,3 +160,34 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
         return builder.fadd(left, right)
 
     return number(A, index, B, index), generate
+
+
+@_intrinsic
+def dot_by_pairs(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
+    """A[a:a+6] . B[b:b+6], two numbers at a time, products added in one instruction: in half the
+    instructions of `dot`, and rounded otherwise."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, a, second, b = args
+        pair = ir.VectorType(ir.DoubleType(), 2)
+
+        def load(kind: Any, array: Any, at: Any, k: int) -> Any:
+            data = context.make_array(kind)(context, builder, array).data
+            pointer = builder.gep(data, [builder.add(at, at.type(k))])
+            return builder.load(builder.bitcast(pointer, pair.as_pointer()), align=8)
+
+        total = None
+        for k in (0, 2, 4):
+            x, y = load(sig.args[0], first, a, k), load(sig.args[2], second, b, k)
+            if total is None or not FUSED:
+                product = builder.fmul(x, y)
+                total = product if total is None else builder.fadd(total, product)
+            else:
+                kind = ir.FunctionType(pair, [pair] * 3)
+                fused = cgutils.get_or_insert_function(builder.module, kind, "llvm.fma.v2f64")
+                total = builder.call(fused, (x, y, total))
+        parts = [builder.extract_element(total, ir.IntType(32)(k)) for k in range(2)]
+        return builder.fadd(parts[0], parts[1])
+
+    return number(A, index, B, index), generate

@@ -218,7 +218,7 @@ class Simulator:
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
-        if not is_number(smoothing):
+        if type(smoothing) is not float and not is_number(smoothing):
             raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
         if data is None or data is not self._looked_at():
             validation.check_data(self._model, data)

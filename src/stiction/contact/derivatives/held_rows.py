@@ -35,6 +35,8 @@ class Size(IntEnum):
     CURVED = 1
     SLOPED = 2
     """1 if any impulse follows another."""
+    LOOSE = 3
+    """1 if any row slides that would be held if the problem were faster."""
 
 
 @packed
@@ -114,6 +116,8 @@ def _read_friction(b: Blocks, i, law, facets, u, f, weight, scale, pressed, out:
         )
         still = max(RESIDUAL * scale, room)
         holds = choose_mode(f[i, 0], mu, u[i, 1], u[i, 2], still) != Mode.SLIDE
+        if not holds:
+            out.size[Size.LOOSE] = 1
         if not holds and facets > 0:
             _read_polygon(out, i, mu, facets, f[i, 1], f[i, 2])
         elif not holds:
@@ -149,6 +153,8 @@ def read_held(b: Blocks, count, law, facets, u, f, weight, sigma, out: Held):
                 b.data[i, Datum.LIMIT], f[i, 0], u[i, 0], weight[i, 0], row_speed(b, i, 0, sigma)
             ):
                 _hold(out, i, 0, 0.0, 0.0)
+            else:
+                out.size[Size.LOOSE] = 1
             continue
         if kind != Kind.CONTACT:
             return False
@@ -166,9 +172,11 @@ def read_held(b: Blocks, count, law, facets, u, f, weight, sigma, out: Held):
             most = ratio * max(f[i, 0], 0.0)
             if _is_held(most, f[i, r], u[i, r], weight[i, r], row_speed(b, i, r, sigma)):
                 _hold(out, i, r, 0.0, 0.0)
-            elif pressed and most > 0.0:
-                out.slope[i, r] = -np.sign(u[i, r]) * ratio
-                out.size[Size.SLOPED] = 1
+            elif most > 0.0:
+                out.size[Size.LOOSE] = 1
+                if pressed:
+                    out.slope[i, r] = -np.sign(u[i, r]) * ratio
+                    out.size[Size.SLOPED] = 1
     return True
 
 

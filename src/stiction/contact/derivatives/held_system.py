@@ -60,6 +60,7 @@ class Solved(NamedTuple):
     by_push: Array  # (nv, nv) P
     by_speed: Array  # (nv, nv) Q', by the rows that were taken
     part: Array  # (2, nv)
+    begin: Indices  # (nv,) where rows of L' and of L^-T begin, down to a multiple of LANES
 
 
 def allocate_solved(nv: int, cap: int) -> Solved:
@@ -70,6 +71,7 @@ def allocate_solved(nv: int, cap: int) -> Solved:
         np.zeros(tall), np.zeros(tall), np.zeros(cap), np.zeros(square), np.zeros(nv, np.int64),
         np.zeros(square), np.zeros((nv, cap)), np.zeros(square), np.zeros(square),
         np.zeros(square), np.zeros(square), np.zeros(square), np.zeros((2, nv)),
+        np.zeros(nv, np.int64),
     )  # fmt: skip
 
 
@@ -160,38 +162,52 @@ def factor_inertia(s: Solved):
     """Factors s.inertia, and fills L^-1 and its transpose; whether it is positive definite. Right
     of its diagonal, L' has numbers without meaning."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
-    factor, turned, root = s.factor, s.turned, s.root
+    factor, turned, root, begin = s.factor, s.turned, s.root, s.begin
     for j in range(nv):
         for c in range(wide):
             factor[j, c], turned[j, c], root[j, c] = s.inertia[j, c], 0.0, 0.0
+        first = 0
+        while first < j and factor[j, first] == 0.0:
+            first += 1
+        begin[j] = first - first % LANES
     for j in range(nv - 1, -1, -1):
         if not factor[j, j] > 0.0:
             return False
-        scale = 1.0 / np.sqrt(factor[j, j])
-        for c in range(j + 1):
+        scale, first = 1.0 / np.sqrt(factor[j, j]), begin[j]
+        for c in range(first, j + 1):
             factor[j, c] *= scale
-        for i in range(j):
+        for i in range(first, j):
             along = -factor[j, i]
             if along != 0.0:
-                add_scaled(factor, i * wide, along, factor, j * wide, i - i % LANES + LANES)
+                begin[i] = min(begin[i], first)
+                count = i - i % LANES + LANES - first
+                add_scaled(factor, i * wide + first, along, factor, j * wide + first, count)
     for j in range(nv):
-        scale = 1.0 / factor[j, j]
-        for i in range(j):
+        scale, first = 1.0 / factor[j, j], begin[j]
+        for i in range(first, j):
             along = -scale * factor[j, i]
             if along != 0.0:
-                add_scaled(turned, j * wide, along, turned, i * wide, i - i % LANES + LANES)
+                at = begin[i]
+                begin[j] = min(begin[j], at)
+                count = i - i % LANES + LANES - at
+                add_scaled(turned, j * wide + at, along, turned, i * wide + at, count)
         turned[j, j] = scale
-        for c in range(j + 1):
+        for c in range(begin[j], j + 1):
             root[c, j] = turned[j, c]
     return True
 
 
 @lean
 def _divide(m, rows, s: Solved, out):
-    """out[:m] := rows[:m] L^-T."""
+    """out[:m] := rows[:m] L^-T; a contact has few numbers in its rows."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     clear(m, out)
-    add_product(1.0, m, nv, wide, rows, 0, wide, 1, s.turned, out)
+    for i in range(m):
+        for j in range(nv):
+            if rows[i, j] != 0.0:
+                at = s.begin[j]
+                count = j - j % LANES + LANES - at
+                add_scaled(out, i * wide + at, rows[i, j], s.turned, j * wide + at, count)
 
 
 @lean
@@ -242,7 +258,7 @@ def fill_inverse(s: Solved):
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     clear(nv, s.inverse)
     for j in range(nv):
-        for c in range(j + 1):
+        for c in range(s.begin[j], j + 1):
             along, begin = s.turned[j, c], c - c % LANES
             if along != 0.0:
                 add_scaled(

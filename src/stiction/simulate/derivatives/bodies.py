@@ -17,7 +17,8 @@ is not carried along are the velocity v_k and the acceleration a_k of what k is 
                     S_j . (S_k x* F_k + I_k q_k + B_k p_k)     where it does not, and j moves k
     dtau_j / dv_k = S_j . (I q_k' + B S_k), q_k' = c_k         I and B of the farther one
 
-with I, B and F summed over all that is moved, and v_k' the velocity after k. Of B y only the turn a
+with I, B and F summed over all that is moved, v_k' the velocity after k, and what contacts with the
+world add beside (`loads.py`). Of B y only the turn a
 of y matters, by Jacobi's identity: v = (w, u), I = (J, h, m) with the inertia J of turns and the
 first moment h, and f the linear momentum. A ball joint's three turns, and a free joint's, come
 before one another, and v_k is that before all three.
@@ -39,6 +40,13 @@ from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
+from stiction.simulate.derivatives.loads import Load, describe_load
+from stiction.simulate.derivatives.motions import (
+    cross_force,
+    cross_motion,
+    six_dot,
+    times_inertia,
+)
 
 Indices = NDArray[np.int64]
 
@@ -97,7 +105,7 @@ class Motion(NamedTuple):
     force: Array  # (nbody, 6) this and the next two: of a body and all that it carries
     inertia: Array  # (nbody, 10) as MuJoCo's cinert
     bias: Array  # (nbody, 4, 3) B: the turns it makes of turns, a matrix, and 2 f
-    six: Array  # (nv, 7, 6) vectors of each degree of freedom
+    six: Array  # (nv, 8, 6) vectors of each degree of freedom
 
 
 def allocate_motion(nbody: int, nv: int) -> Motion:
@@ -105,56 +113,7 @@ def allocate_motion(nbody: int, nv: int) -> Motion:
     return Motion(
         np.zeros((nbody, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nbody, 6)),
         np.zeros((nv, 6)), np.zeros((nbody, 6)), np.zeros((nbody, 10)), np.zeros((nbody, 4, 3)),
-        np.zeros((nv, 7, 6)),
-    )  # fmt: skip
-
-
-@lean_leaf
-def cross_motion(a, i, b, j, sign, out, k):
-    """out[k] += sign a[i] x b[j], of motions."""
-    a0, a1, a2, a3, a4, a5 = a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5]
-    b0, b1, b2, b3, b4, b5 = b[j, 0], b[j, 1], b[j, 2], b[j, 3], b[j, 4], b[j, 5]
-    out[k, 0] += sign * (a1 * b2 - a2 * b1)
-    out[k, 1] += sign * (a2 * b0 - a0 * b2)
-    out[k, 2] += sign * (a0 * b1 - a1 * b0)
-    out[k, 3] += sign * (a1 * b5 - a2 * b4 + a4 * b2 - a5 * b1)
-    out[k, 4] += sign * (a2 * b3 - a0 * b5 + a5 * b0 - a3 * b2)
-    out[k, 5] += sign * (a0 * b4 - a1 * b3 + a3 * b1 - a4 * b0)
-
-
-@lean_leaf
-def cross_force(a, i, f, j, out, k):
-    """out[k] += a[i] x* f[j], a motion and a force."""
-    a0, a1, a2, a3, a4, a5 = a[i, 0], a[i, 1], a[i, 2], a[i, 3], a[i, 4], a[i, 5]
-    f0, f1, f2, f3, f4, f5 = f[j, 0], f[j, 1], f[j, 2], f[j, 3], f[j, 4], f[j, 5]
-    out[k, 0] += a1 * f2 - a2 * f1 + a4 * f5 - a5 * f4
-    out[k, 1] += a2 * f0 - a0 * f2 + a5 * f3 - a3 * f5
-    out[k, 2] += a0 * f1 - a1 * f0 + a3 * f4 - a4 * f3
-    out[k, 3] += a1 * f5 - a2 * f4
-    out[k, 4] += a2 * f3 - a0 * f5
-    out[k, 5] += a0 * f4 - a1 * f3
-
-
-@lean_leaf
-def times_inertia(inertia, i, x, j, out, k):
-    """out[k] += inertia[i] x[j], by MuJoCo's ten numbers."""
-    c3, c4, c5, mass = inertia[i, 6], inertia[i, 7], inertia[i, 8], inertia[i, 9]
-    w0, w1, w2, v0, v1, v2 = x[j, 0], x[j, 1], x[j, 2], x[j, 3], x[j, 4], x[j, 5]
-    xy, xz, yz = inertia[i, 3], inertia[i, 4], inertia[i, 5]
-    out[k, 0] += inertia[i, 0] * w0 + xy * w1 + xz * w2 + c4 * v2 - c5 * v1
-    out[k, 1] += xy * w0 + inertia[i, 1] * w1 + yz * w2 + c5 * v0 - c3 * v2
-    out[k, 2] += xz * w0 + yz * w1 + inertia[i, 2] * w2 + c3 * v1 - c4 * v0
-    out[k, 3] += mass * v0 - c4 * w2 + c5 * w1
-    out[k, 4] += mass * v1 - c5 * w0 + c3 * w2
-    out[k, 5] += mass * v2 - c3 * w1 + c4 * w0
-
-
-@lean_leaf
-def six_dot(a, i, b, j):
-    """a[i] . b[j], six numbers each."""
-    return (
-        a[i, 0] * b[j, 0] + a[i, 1] * b[j, 1] + a[i, 2] * b[j, 2]
-        + a[i, 3] * b[j, 3] + a[i, 4] * b[j, 4] + a[i, 5] * b[j, 5]
+        np.zeros((nv, 8, 6)),
     )  # fmt: skip
 
 
@@ -182,14 +141,13 @@ def spread_velocity(d, tree: Tree, v, motion: Motion):
 
 
 @lean
-def spread_acceleration(d, tree: Tree, v, a, weight, motion: Motion):
-    """The same of accelerations, at speeds v and accelerations a (nv,) of the joints; weight: 1 for
-    a world with gravity, 0 without."""
+def spread_acceleration(d, tree: Tree, v, a, motion: Motion):
+    """The same of accelerations, at speeds v and accelerations a (nv,) of the joints."""
     nv = v.shape[0]
     cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
     acceleration, six = motion.acceleration, motion.six
     for c in range(6):
-        acceleration[0, c] = weight * tree.base[c]
+        acceleration[0, c] = tree.base[c]
     for i in range(1, tree.parent.shape[0]):
         for c in range(6):
             acceleration[i, c] = acceleration[tree.parent[i], c]
@@ -255,8 +213,8 @@ def _put_bias_transposed(bias, x, j, out, k):
 
 
 @lean
-def _carry(cinert, tree: Tree, motion: Motion, moves):
-    """Forces, inertias and, if anything moves, B of bodies and all that they carry."""
+def _carry(cinert, tree: Tree, motion: Motion):
+    """Forces, inertias and B of bodies and all that they carry."""
     nbody = tree.parent.shape[0]
     force, inertia, bias = motion.force, motion.inertia, motion.bias
     velocity, momentum = motion.velocity, motion.six[0]
@@ -266,10 +224,9 @@ def _carry(cinert, tree: Tree, motion: Motion, moves):
         for c in range(6):
             force[i, c] = momentum[1, c] = 0.0
         times_inertia(inertia, i, motion.acceleration, i, force, i)
-        if moves:
-            _put_bias(inertia, i, velocity, bias[i])
-            times_inertia(inertia, i, velocity, i, momentum, 1)
-            cross_force(velocity, i, momentum, 1, force, i)
+        _put_bias(inertia, i, velocity, bias[i])
+        times_inertia(inertia, i, velocity, i, momentum, 1)
+        cross_force(velocity, i, momentum, 1, force, i)
     for i in range(nbody - 1, 0, -1):
         p = tree.parent[i]
         if p > 0:
@@ -277,37 +234,37 @@ def _carry(cinert, tree: Tree, motion: Motion, moves):
                 inertia[p, c] += inertia[i, c]
             for c in range(6):
                 force[p, c] += force[i, c]
-            if moves:
-                ours, theirs = bias[p], bias[i]
-                for r in range(4):
-                    for c in range(3):
-                        ours[r, c] += theirs[r, c]
+            ours, theirs = bias[p], bias[i]
+            for r in range(4):
+                for c in range(3):
+                    ours[r, c] += theirs[r, c]
 
 
 @lean
-def _describe(cdof, tree: Tree, motion: Motion, moves):
-    """motion.six := of each degree of freedom p, q, S x* F + I q + B p, I S, B'S, c, I c + B S;
-    where nothing moves, the second to the fourth alone."""
+def _describe(cdof, tree: Tree, motion: Motion, load: Load):
+    """motion.six := of each degree of freedom p, q, S x* F + I q + B p, I S, B'S, c, I c + B S; and
+    what contacts do, beside the third and as the eighth."""
     inertia = motion.inertia
     for k in range(tree.before.shape[0]):
         i, own = tree.body[k], motion.six[k]
         for r in range(7):
             for c in range(6):
                 own[r, c] = 0.0
+        cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
         cross_motion(motion.push, k, cdof, k, 1.0, own, 1)
+        cross_motion(motion.start, k, own, 0, 1.0, own, 1)
         cross_force(cdof, k, motion.force, i, own, 2)
-        times_inertia(inertia, i, cdof, k, own, 3)
-        if moves:
-            cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
-            cross_motion(motion.start, k, own, 0, 1.0, own, 1)
-            _add_bias(motion.bias[i], own, 0, own, 2)
-            _put_bias_transposed(motion.bias[i], cdof, k, own, 4)
-            for c in range(6):
-                own[5, c] = own[0, c]
-            cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
-            times_inertia(inertia, i, own, 5, own, 6)
-            _add_bias(motion.bias[i], cdof, k, own, 6)
         times_inertia(inertia, i, own, 1, own, 2)
+        _add_bias(motion.bias[i], own, 0, own, 2)
+        times_inertia(inertia, i, cdof, k, own, 3)
+        _put_bias_transposed(motion.bias[i], cdof, k, own, 4)
+        for c in range(6):
+            own[5, c] = own[0, c]
+        cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
+        times_inertia(inertia, i, own, 5, own, 6)
+        _add_bias(motion.bias[i], cdof, k, own, 6)
+        if load.bears[i] == 1:
+            describe_load(load, i, cdof, k, own)
 
 
 @lean_leaf
@@ -323,37 +280,86 @@ def _behind(ours, theirs):
 
 
 @lean
-def _add_forces(cdof, tree: Tree, motion: Motion, scale, by_place, by_speed, moves):
+def _add_forces(cdof, tree: Tree, motion: Motion, load: Load, scale, by_place, by_speed):
     six = motion.six
     for j in range(tree.before.shape[0]):
-        k, own = j, six[j]
+        k, own, bears = j, six[j], load.bears[tree.body[j]] == 1
         while k >= 0:
             theirs = six[k]
             if j == k:
                 by_place[k, j] += scale * six_dot(cdof, k, own, 2)
             else:
                 by_place[j, k] += scale * _behind(own, theirs)
+                if bears:
+                    by_place[j, k] += scale * six_dot(own, 7, cdof, k)
                 if tree.lead[j] == tree.lead[k]:  # turns of one joint
                     by_place[k, j] += scale * _behind(theirs, own)
+                    if bears:
+                        by_place[k, j] += scale * six_dot(theirs, 7, cdof, j)
                 else:
                     by_place[k, j] += scale * six_dot(cdof, k, own, 2)
-            if moves:
-                by_speed[k, j] += scale * six_dot(cdof, k, own, 6)
-                if j != k:
-                    by_speed[j, k] += scale * (
-                        six_dot(own, 3, theirs, 5) + _turn_dot(own, 4, cdof, k)
-                    )
+                by_speed[j, k] += scale * (six_dot(own, 3, theirs, 5) + _turn_dot(own, 4, cdof, k))
+            by_speed[k, j] += scale * six_dot(cdof, k, own, 6)
             k = tree.before[k]
 
 
 @lean
-def differentiate_forces(d, tree: Tree, motion: Motion, scale, by_place, by_speed, moves):
+def differentiate_forces(d, tree: Tree, motion: Motion, load: Load, scale, by_place, by_speed):
     """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
-    nv), the latter if anything moves: else p, c and B vanish. Velocities and accelerations have
-    been spread."""
+    nv). Velocities and accelerations have been spread. load: of contacts, over the scale."""
     nv, nbody = tree.before.shape[0], tree.parent.shape[0]
     cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
     cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
-    _carry(cinert, tree, motion, moves)
-    _describe(cdof, tree, motion, moves)
-    _add_forces(cdof, tree, motion, scale, by_place, by_speed, moves)
+    _carry(cinert, tree, motion)
+    _describe(cdof, tree, motion, load)
+    _add_forces(cdof, tree, motion, load, scale, by_place, by_speed)
+
+
+@lean
+def _carry_momentum(cinert, tree: Tree, motion: Motion):
+    """motion.force := the momentum of bodies and all that they carry."""
+    force = motion.force
+    for i in range(1, tree.parent.shape[0]):
+        for c in range(6):
+            force[i, c] = 0.0
+        times_inertia(cinert, i, motion.velocity, i, force, i)
+    for i in range(tree.parent.shape[0] - 1, 0, -1):
+        p = tree.parent[i]
+        if p > 0:
+            for c in range(6):
+                force[p, c] += force[i, c]
+
+
+@lean
+def differentiate_momentum(d, tree: Tree, motion: Motion, known: Motion, load: Load, scale, out):
+    """out[j, k] += scale times the change of the momentum of j with position k, at the velocities
+    of `motion`: as `differentiate_forces` where nothing moves, these as accelerations. known: a
+    motion whose inertias are summed, and I S known."""
+    nv, nbody = tree.before.shape[0], tree.parent.shape[0]
+    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
+    _carry_momentum(cinert, tree, motion)
+    for j in range(nv):
+        i, own, heavy = tree.body[j], motion.six[j], known.six[j]
+        bears = load.bears[i] == 1
+        for c in range(6):
+            own[1, c] = own[2, c] = 0.0
+        cross_motion(motion.start, j, cdof, j, 1.0, own, 1)
+        cross_force(cdof, j, motion.force, i, own, 2)
+        times_inertia(known.inertia, i, own, 1, own, 2)
+        if bears:
+            describe_load(load, i, cdof, j, own)
+        out[j, j] += scale * six_dot(cdof, j, own, 2)
+        k = tree.before[j]
+        while k >= 0:
+            theirs = motion.six[k]
+            out[j, k] += scale * six_dot(heavy, 3, theirs, 1)
+            if bears:
+                out[j, k] += scale * six_dot(own, 7, cdof, k)
+            if tree.lead[j] == tree.lead[k]:
+                out[k, j] += scale * six_dot(known.six[k], 3, own, 1)
+                if bears:
+                    out[k, j] += scale * six_dot(theirs, 7, cdof, j)
+            else:
+                out[k, j] += scale * six_dot(cdof, k, own, 2)
+            k = tree.before[k]

@@ -56,7 +56,7 @@ class CompiledDerivatives:
         self._length = np.zeros(1)
         # As Numba's dispatcher itself: calls from Python cost.
         self._run: Callable[[int, int, int, int], int] = getattr(run_request, "entry", run_request)
-        self._step: Callable[[int, int, int, int, int], int] = getattr(run_step, "entry", run_step)
+        self._step: Callable[..., int] = getattr(run_step, "entry", run_step)
         self.request = np.zeros(ASKS, np.int64)
         """(ASKS,)"""
         self._address = int(self.request.ctypes.data)
@@ -65,11 +65,8 @@ class CompiledDerivatives:
         self.state = np.zeros(mujoco.mj_stateSize(m, INTEGRATION))
         """That the step of `matrices` began with."""
         n = 2 * m.nv + m.na
-        # In one place always: an array's address is what takes Python long.
-        self._A, self._B = np.zeros((n, n)), np.zeros((n, m.nu))
+        self._shapes = (n, n), (n, m.nu)
         self._start = int(self.state.ctypes.data)
-        self.request[Ask.FIRST] = self._A.ctypes.data
-        self.request[Ask.SECOND] = self._B.ctypes.data
 
     def follow(self) -> None:
         """Adapts to the engine's model, where that has changed."""
@@ -112,10 +109,13 @@ class CompiledDerivatives:
         if not request[_STAGE] or engine.stale:
             return False, None
         request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
+        # As arrays: to find an array's address takes Python longer than to hand it over.
+        A, B = np.empty(self._shapes[0]), np.empty(self._shapes[1])
         try:
             stop = self._step(
-                engine.session_address, data._address, source._address, self._start, self._address
-            )
+                engine.session_address, data._address, source._address, self._start, self._address,
+                A, B,
+            )  # fmt: skip
         except SystemError as error:
             raise engine.guard.cause(error, data) from None
         if stop != _DONE:
@@ -125,14 +125,14 @@ class CompiledDerivatives:
         if stop == _ROOM:
             self.make_room()
             stop = self._call(data)
-        return True, (self._A.copy(), self._B.copy()) if stop == _DONE else None
+        return True, (A, B) if stop == _DONE else None
 
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again
         afterwards; None where the model, or the step, needs another way."""
-        if not self._ask(_MATRICES, data, law):
-            return None
-        return self._A.copy(), self._B.copy()
+        A, B = np.empty(self._shapes[0]), np.empty(self._shapes[1])
+        self.request[Ask.FIRST], self.request[Ask.SECOND] = A.ctypes.data, B.ctypes.data
+        return (A, B) if self._ask(_MATRICES, data, law) else None
 
     def _ask(self, want: int, data: mujoco.MjData, law: str) -> bool:
         """Whether what is wanted was found."""

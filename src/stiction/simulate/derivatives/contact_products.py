@@ -23,7 +23,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
 from stiction.kernels.compile import lean
 from stiction.kernels.packing import packed
-from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion, six_dot
+from stiction.simulate.derivatives.bodies import Motion, Tree
 from stiction.simulate.derivatives.maps import Maps, pair_end
 from stiction.simulate.derivatives.meetings import (
     Meeting,
@@ -32,6 +32,7 @@ from stiction.simulate.derivatives.meetings import (
     forget_sides,
     relative_velocity,
 )
+from stiction.simulate.derivatives.motions import cross_motion, six_dot
 
 _GEOM_BODY, _NGEOM = offset("mjModel", "geom_bodyid"), offset("mjModel", "ngeom")
 
@@ -195,9 +196,10 @@ def _pull_pair(
 @lean
 def push_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected,
-    maps: Maps, meeting: Meeting, out: Change,
+    needed, maps: Maps, meeting: Meeting, out: Change,
 ):  # fmt: skip
-    """Takes out.place forward: adds to out.push and out.push_w, fills speeds and gaps."""
+    """Takes out.place forward: adds to out.push and out.push_w, fills speeds and gaps of contacts
+    that are needed (n,)."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
     for i in range(count):
         out.gap[i] = out.speed_w[i] = 0.0
@@ -207,10 +209,11 @@ def push_contacts(
     while begin < count:
         end = pair_end(key, begin, count)
         if key[begin, Key.INDEX] >= 0:
-            _push_pair(
-                d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                apart, corrected, maps, meeting, out,
-            )  # fmt: skip
+            if needed[begin] == 1:
+                _push_pair(
+                    d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
+                    apart, corrected, maps, meeting, out,
+                )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:  # of a limit
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]
             for c in range(b.head[begin, Head.WIDTH]):
@@ -221,7 +224,7 @@ def push_contacts(
 @lean
 def pull_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, back: Motion,
-    back_w: Motion, corrected, maps: Maps, meeting: Meeting, g: Change,
+    back_w: Motion, corrected, needed, maps: Maps, meeting: Meeting, g: Change,
 ):  # fmt: skip
     """The transpose: adds to g.place."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
@@ -229,10 +232,11 @@ def pull_contacts(
     while begin < count:
         end = pair_end(key, begin, count)
         if key[begin, Key.INDEX] >= 0:
-            _pull_pair(
-                d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                apart, back, back_w, corrected, maps, meeting, g,
-            )  # fmt: skip
+            if needed[begin] == 1:
+                _pull_pair(
+                    d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
+                    apart, back, back_w, corrected, maps, meeting, g,
+                )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]
             for c in range(b.head[begin, Head.WIDTH]):

@@ -7,7 +7,8 @@ With S_j the motion about a pair's point that degree of freedom j gives to what 
     dmomentum_j / dq_k = s_j ((S_k x S_j) . (T, F) if k comes before j, + S_j . d(T, F))
     dspeed_r / dq_k    = dR_r . V + R_r . s_k S_k x (V_k' - V_k)
 
-V_k' the velocity of the body that k moves, V_k that of what k is fixed to.
+V_k' the velocity of the body that k moves, V_k that of what k is fixed to. The momentum of what
+touches nothing that moves is added up by bodies instead (`loads.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks, Head, Kind
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
-from stiction.simulate.derivatives.bodies import Motion, Tree, cross_force, six_dot
+from stiction.simulate.derivatives.bodies import Motion, Tree
+from stiction.simulate.derivatives.loads import Load, add_load, carry_load, clear_load
 from stiction.simulate.derivatives.maps import Maps, pair_end
 from stiction.simulate.derivatives.meetings import (
     Meeting,
@@ -28,8 +30,10 @@ from stiction.simulate.derivatives.meetings import (
     find_sides,
     forget_sides,
 )
+from stiction.simulate.derivatives.motions import cross_force, six_dot
 
 _XIPOS, _XFRC = offset("mjData", "xipos"), offset("mjData", "xfrc_applied")
+_COM = offset("mjData", "subtree_com")
 _GEOM_BODY, _NGEOM = offset("mjModel", "geom_bodyid"), offset("mjModel", "ngeom")
 
 
@@ -48,6 +52,46 @@ class Slopes(NamedTuple):
     speed_w: Array  # (n, nv)
     act_a: Array  # (na, na) activations after the step, by activations
     act_u: Array  # (na, nu)
+
+
+@lean_leaf
+def _loaded_body(tree: Tree, alone, first, second):
+    """The one of two bodies that moves, or -1 where both do, or neither, or it is seen to elsewhere
+    (alone, (nv,): not 0)."""
+    if (tree.last[first] >= 0) == (tree.last[second] >= 0):
+        return -1
+    moving = first if tree.last[first] >= 0 else second
+    return -1 if alone[tree.last[moving]] != 0 else moving
+
+
+@lean
+def load_bodies(
+    m, d, tree: Tree, alone, count, key, place, needed, scale, corrected, maps: Maps, load: Load,
+    load_w: Load,
+):  # fmt: skip
+    """Loads, over the scale, of all bodies that touch what never moves, and those of the
+    correction, whose scale is -1."""
+    body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    clear_load(load)
+    clear_load(load_w)
+    begin = 0
+    while begin < count:
+        end = pair_end(key, begin, count)
+        if key[begin, Key.INDEX] >= 0 and needed[begin] == 1:
+            first, second = body[key[begin, 0]], body[key[begin, 1]]
+            i = _loaded_body(tree, alone, first, second)
+            if i >= 0:
+                which, c = (1 if i == second else 0), 3 * tree.root[i]
+                x, y = place[begin, Place.X] - com[c], place[begin, Place.Y] - com[c + 1]
+                z, side = place[begin, Place.Z] - com[c + 2], 2.0 * which - 1.0
+                total = maps.total[begin]
+                add_load(i, x, y, z, side / scale, total, 0, maps.wrench[begin, which], load)
+                if corrected:
+                    add_load(i, x, y, z, -side, total, 1, maps.wrench_w[begin, which], load_w)
+        begin = end
+    carry_load(tree.parent, load)
+    carry_load(tree.parent, load_w)
 
 
 @lean
@@ -84,9 +128,10 @@ def _carry_wrench(count, wrench, meeting: Meeting):
 @lean
 def _fill_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
-    corrected, used, maps: Maps, meeting: Meeting, out: Slopes,
+    corrected, used, loaded, maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
-    """The slopes of one pair's contacts, from their maps."""
+    """The slopes of one pair's contacts, from their maps; loaded: whether momentum is added up by
+    bodies."""
     point, motion, rate = place[begin, Place.X : Place.X + 3], meeting.motion, meeting.rate
     count = find_sides(d, tree, first, second, point, meeting)
     change_velocities(d, tree, first, second, count, point, ahead, meeting)
@@ -100,8 +145,9 @@ def _fill_pair(
             for r in range(b.head[i, Head.ROWS]):
                 if used[i, r] == 1:
                     speeds[r, k] = six_dot(by, r, motion, k) + six_dot(row, r, rate, k)
-    _carry_wrench(count, maps.wrench[begin], meeting)
-    _add_momentum(tree, count, maps.total[begin], 0, meeting, out.push_q)
+    if not loaded:
+        _carry_wrench(count, maps.wrench[begin], meeting)
+        _add_momentum(tree, count, maps.total[begin], 0, meeting, out.push_q)
     if corrected:
         change_velocities(d, tree, first, second, count, point, apart, meeting)
         for i in range(begin, end):
@@ -110,18 +156,19 @@ def _fill_pair(
                 which = 1 if meeting.side[k] > 0 else 0
                 out.speed_w[i, k] = six_dot(maps.speed_w[i], which, motion, k)
                 out.speed_w[i, k] += six_dot(maps.row[i], 0, rate, k)
-        _carry_wrench(count, maps.wrench_w[begin], meeting)
-        _add_momentum(tree, count, maps.total[begin], 1, meeting, out.push_w)
+        if not loaded:
+            _carry_wrench(count, maps.wrench_w[begin], meeting)
+            _add_momentum(tree, count, maps.total[begin], 1, meeting, out.push_w)
     forget_sides(tree, first, second, meeting)
 
 
 @lean
 def differentiate_rows(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected, used,
-    maps: Maps, meeting: Meeting, out: Slopes,
+    needed, alone, maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
-    """Adds to `out` what the rows of all blocks change with positions, by their maps; used (n,
-    ROWS): 1 for rows whose speeds matter.
+    """Adds to `out` what the rows of all blocks change with positions, by their maps, but for
+    `load_bodies`; used (n, ROWS): 1 for rows whose speeds matter; needed (n,): for contacts.
 
     Limits and dry friction have rows of constant numbers, and a limit's gap changes as its row."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
@@ -129,10 +176,12 @@ def differentiate_rows(
     while begin < count:
         end = pair_end(key, begin, count)
         if key[begin, Key.INDEX] >= 0:
-            _fill_pair(
-                d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                apart, corrected, used, maps, meeting, out,
-            )  # fmt: skip
+            first, second = body[key[begin, 0]], body[key[begin, 1]]
+            if needed[begin] == 1:
+                _fill_pair(
+                    d, tree, b, begin, end, first, second, place, ahead, apart, corrected, used,
+                    _loaded_body(tree, alone, first, second) >= 0, maps, meeting, out,
+                )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]
             for c in range(b.head[begin, Head.WIDTH]):

@@ -78,8 +78,7 @@ class Differentiator:
         began = perf_counter()
         taken, transition = self._compiled.take(data, self._data, before.address, law)
         if taken:
-            report = engine.report_step(self._data, perf_counter() - began)
-            return self._found(report, law, transition)
+            return self._found(perf_counter() - began, law, transition)
         model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)
@@ -104,9 +103,9 @@ class Differentiator:
         return self._found(report, law, self._compiled.matrices(data, law))
 
     def _found(
-        self, report: Report, law: str, transition: tuple[Array, Array] | None
+        self, report: Report | float, law: str, transition: tuple[Array, Array] | None
     ) -> StepDerivatives:
-        """What is told of the step that was taken."""
+        """What is told of the step that was taken. report: its own, or what it took [s]."""
         engine = self._engine
         if engine.config.bounce < np.inf and engine.work.step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
@@ -122,6 +121,10 @@ class Differentiator:
             if found is not None:
                 found.keep()
             self._last = None
+
+    def report(self, physics: Array, spent: float) -> Report:
+        """Of the step that was taken last, from that state, in so much time [s]."""
+        return self._engine.report_step(physics[0] + self.model.opt.timestep, spent)
 
     def note(self) -> Taken:
         """What is kept of the step that was taken last."""

@@ -396,16 +396,16 @@ def _difference(table, m, d, ground, begin, end, key, place, reach, size, first,
 
 
 @kernel
-def differentiate_contacts(table, m, d, ground, count, key, place, size, g: Geometry):
-    """Fills frames and changes of all blocks that are contacts of geoms; whether the contacts are
-    found where they are. ground: `terrain.Ground.features`; size: of what moves [m], that moves
-    are measured by."""
+def differentiate_contacts(table, m, d, ground, count, key, place, needed, size, g: Geometry):
+    """Fills frames and changes of all blocks that are contacts of geoms and needed (n,), a pair's
+    all or none; whether the contacts are found where they are. ground: `terrain.Ground.features`;
+    size: of what moves [m], that moves are measured by."""
     contacts = pointer(d + _CONTACT)
     kinds = integers(pointer(m + _TYPE), pointer(m + _NGEOM))
     begin, finer = 0, np.int64(0)
     while begin < count:
         end = begin + 1
-        if key[begin, Key.INDEX] < 0:
+        if key[begin, Key.INDEX] < 0 or needed[begin] == 0:
             begin = end
             continue
         while end < count and key[end, 0] == key[begin, 0] and key[end, 1] == key[begin, 1]:

@@ -277,17 +277,17 @@ def pair_end(key, begin, count):
 
 @lean
 def map_contacts(
-    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, used, g: Geometry, ahead: Motion,
-    apart: Motion, corrected, meeting: Meeting, maps: Maps,
+    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, used, needed, g: Geometry,
+    ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
 ):  # fmt: skip
-    """Fills the maps of all contacts of geoms. f (n, ROWS): impulses; pushed (n,): those of the
-    correction; used (n, ROWS): 1 for rows whose speeds matter; ahead, apart: velocities of the
-    bodies at v+ and at the correction; corrected: whether there is one."""
+    """Fills the maps of all contacts of geoms that are needed (n,). f (n, ROWS): impulses; pushed
+    (n,): those of the correction; used (n, ROWS): 1 for rows whose speeds matter; ahead, apart:
+    velocities of the bodies at v+ and at the correction; corrected: whether there is one."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
     begin = 0
     while begin < count:
         end = pair_end(key, begin, count)
-        if key[begin, Key.INDEX] >= 0:
+        if key[begin, Key.INDEX] >= 0 and needed[begin] == 1:
             _map_pair(
                 d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, f, pushed,
                 used, g, ahead, apart, corrected, meeting, maps,

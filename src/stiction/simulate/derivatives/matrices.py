@@ -13,8 +13,9 @@ from stiction.contact.derivatives.held_system import (
 )
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.panel import add_scaled, clear
+from stiction.kernels.vectors import LANES
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
 from stiction.simulate.derivatives.memory import (
@@ -64,6 +65,13 @@ def _ask(dt, taken, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
                 w.wanted[q, k] -= out.gap[source, k] / dt
 
 
+@lean_leaf
+def _add_column(n, matrix, j, scale, out, k):
+    """out[:n, k] += scale matrix[:n, j]."""
+    for i in range(n):
+        out[i, k] += scale * matrix[i, j]
+
+
 @lean
 def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
     """w.rate := changes of v+, all columns; whether there is one answer."""
@@ -78,12 +86,15 @@ def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
     for j in range(nv):
         for k in range(nv):
             w.right[j, nv + k] = out.push_v[j, k]
-        for k in range(na):
-            w.right[j, 2 * nv + k] = out.push_a[j, k]
-        for k in range(nu):
-            w.right[j, 2 * nv + na + k] = out.push_u[j, k]
     clear(nv, w.rate)
-    add_pushed(s, w.right, w.rate.shape[1], w.rate)
+    add_pushed(s, w.right, -(-2 * nv // LANES) * LANES, w.rate)
+    for j in range(nv):  # what acts along one joint, or few
+        for k in range(na):
+            if out.push_a[j, k] != 0.0:
+                _add_column(nv, s.by_push, j, out.push_a[j, k], w.rate, 2 * nv + k)
+        for k in range(nu):
+            if out.push_u[j, k] != 0.0:
+                _add_column(nv, s.by_push, j, out.push_u[j, k], w.rate, 2 * nv + na + k)
     for q in range(taken):
         for k in range(nv, s.inertia.shape[1]):
             w.wanted[q, k] = 0.0
@@ -176,7 +187,7 @@ def _write(dt, step: Step, out: Slopes, w: Working, A, B):
 @lean
 def fill_slopes(m, d, address, own):
     """Adds to `Slopes` what contacts do."""
-    tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
+    tree, ahead, apart, _, _, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     _, w = unpack_working(own)
     out, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
@@ -184,7 +195,7 @@ def fill_slopes(m, d, address, own):
     count = step.counts[Count.BLOCKS]
     differentiate_rows(
         m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.used,
-        maps, meeting, out,
+        w.needed, w.alone, maps, meeting, out,
     )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from stiction.bridge.layout import numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
-from stiction.simulate.derivatives.bodies import Motion, Tree, cross_motion
+from stiction.simulate.derivatives.bodies import Motion, Tree
+from stiction.simulate.derivatives.motions import cross_motion
 
 Indices = NDArray[np.int64]
 

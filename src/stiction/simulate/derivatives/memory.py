@@ -18,6 +18,7 @@ from stiction.simulate.derivatives.bodies import allocate_motion, read_tree
 from stiction.simulate.derivatives.contact_products import allocate_change
 from stiction.simulate.derivatives.contacts import Slopes
 from stiction.simulate.derivatives.geometry import allocate_geometry
+from stiction.simulate.derivatives.loads import allocate_load
 from stiction.simulate.derivatives.manifold import quaternion_dofs
 from stiction.simulate.derivatives.maps import allocate_maps
 from stiction.simulate.derivatives.meetings import allocate_meeting
@@ -42,11 +43,11 @@ class Working(NamedTuple):
     along: Array  # (n, 2) their directions, which normals have none of
     normal: Array  # (n, nv) their rows, padded
     used: Indices  # (n, ROWS) 1 for rows whose speeds matter
+    needed: Indices  # (n,) 1 where a contact of its pair of geoms matters
     sigma: Array  # (nv,) speeds of the problem
     passed: Array  # (n, ROWS)
     correction: Array  # (nv,) w
     acceleration: Array  # (nv,)
-    zero: Array  # (nv,)
     alone: Indices  # (nv,) 1 for free bodies of their own
     turns: Indices  # (k,) first degree of freedom of each quaternion
     rotation: Array  # (2, 3, 3)
@@ -74,8 +75,8 @@ class Transition:
             np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
             np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
             np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, padded(nv))),
-            np.zeros((n, ROWS), np.int64), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv),
-            np.zeros(nv), np.zeros(nv), alone, quaternion_dofs(m),
+            np.zeros((n, ROWS), np.int64), np.zeros(n, np.int64), np.zeros(nv),
+            np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv), alone, quaternion_dofs(m),
             np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
             np.zeros((nv, columns)), np.zeros((rows, 6)), np.zeros(rows),
             np.zeros((nv, columns)),
@@ -90,7 +91,7 @@ class Transition:
             (held, working),
             (
                 read_tree(m), *motions, allocate_spin(), allocate_meeting(nv), allocate_maps(n),
-                allocate_geometry(n), read_springs(m),
+                allocate_geometry(n), read_springs(m), *(allocate_load(m.nbody) for _ in range(2)),
             ),
             (slopes, allocate_solved(nv, rows), allocate_change(nv, n)),
         )  # fmt: skip
@@ -109,7 +110,7 @@ _working, _problem, _solution = _example._tuples
 unpack_working = unpacker(*_working)
 """(Held, Working) of `Transition.address`."""
 unpack_bodies = unpacker(*_problem, after=_working)
-"""(Tree, Motion at v or v+, at the correction and at two gradients, Spin, Meeting, Maps, Geometry,
-Springs)"""
+"""(Tree, Motion at v+, at the correction and two more, at v or at gradients, Spin, Meeting, Maps,
+Geometry, Springs, Load of contacts and of the correction)"""
 unpack_solution = unpacker(*_solution, after=(*_working, *_problem))
 """(Slopes, Solved, Change)"""

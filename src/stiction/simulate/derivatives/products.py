@@ -68,7 +68,7 @@ def _integrate(dt, step: Step, w: Working, c: Change, x, out, back):
 @lean
 def push_forward(m, d, dt, lifted, address, own, state, control, end):
     """end (2 nv + na,) := A state + B control; whether there is one answer."""
-    tree, ahead, apart, _, _, _, meeting, maps, _, _ = unpack_bodies(own)
+    tree, ahead, apart, _, _, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
     out, s, c = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
@@ -86,7 +86,7 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
         c.push[j], c.push_w[j], c.moved[j] = push, push_w, 0.0
     push_contacts(
         m, d, tree, b, step.counts[Count.BLOCKS], step.key, step.place, ahead, apart,
-        is_corrected(w), maps, meeting, c,
+        is_corrected(w), w.needed, maps, meeting, c,
     )  # fmt: skip
     push_rows(dt, b, h, w.source, c)
     taken = hold_velocity(b, h, s)
@@ -144,7 +144,7 @@ def _pull_correction(dt, lifted, b: Blocks, step: Step, s: Solved, w: Working, g
 def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
     """by_state (2 nv + na,) := A' gradient, by_control (nu,) := B' gradient; whether there is one
     answer."""
-    tree, ahead, apart, back, back_w, _, meeting, maps, _, _ = unpack_bodies(own)
+    tree, ahead, apart, back, back_w, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
     out, s, g = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
@@ -169,8 +169,8 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
     if corrected:
         spread_velocity(d, tree, g.push_w, back_w)
     pull_contacts(
-        m, d, tree, b, count, step.key, step.place, ahead, apart, back, back_w, corrected, maps,
-        meeting, g,
+        m, d, tree, b, count, step.key, step.place, ahead, apart, back, back_w, corrected,
+        w.needed, maps, meeting, g,
     )  # fmt: skip
     for k in range(nv):
         by_state[k], by_state[nv + k] = g.place[k], 0.0

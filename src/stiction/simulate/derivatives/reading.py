@@ -15,7 +15,9 @@ from stiction.contact.problem.scales import spread
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
 from stiction.kernels.compile import lean
 from stiction.simulate.derivatives.geometry import Geometry
+from stiction.simulate.derivatives.maps import pair_end
 from stiction.simulate.derivatives.memory import Working, unpack_working
+from stiction.simulate.derivatives.motions import six_dot
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
@@ -131,9 +133,12 @@ def read_step(m, d, config: Config, law, facets, address, own):
             w.f[i, r] = step.record[i, Record.FORCE + r]
             w.u[i, r] = 0.0
     _restore(m, d, config, b, count, step)
-    spread(b, count, grading.inverse, w.passed, w.sigma)
     row_velocities(b, count, step.v_plus, w.u)
-    if not read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h):
+    known = read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h)
+    if known and h.size[Size.LOOSE] == 1:  # what is held at small speeds is at spread ones, too
+        spread(b, count, grading.inverse, w.passed, w.sigma)
+        known = read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h)
+    if not known:
         return -1
     for a in range(h.size[Size.HELD]):
         if h.block[a, 1] == 0:
@@ -143,6 +148,35 @@ def read_step(m, d, config: Config, law, facets, address, own):
         b.data[i, Datum.BOUND] = 0.0
     row_velocities(b, count, newton.v, w.u)
     return _choose_lifted(config, dt, b, g, step, w.u, w)
+
+
+@lean
+def mark_needed(count, lifted, every, h: Held, key, w: Working):
+    """w.needed := whether a pair's contacts matter, or all: those that push, are held, or have a
+    gap that others are held by. lifted: how many rows the correction holds."""
+    for i in range(count):
+        w.needed[i] = 1 if every or w.pushed[i] != 0.0 else 0
+        for r in range(ROWS):
+            if w.f[i, r] != 0.0:
+                w.needed[i] = 1
+    for a in range(h.size[Size.HELD]):
+        i = h.block[a, 0]
+        w.needed[i] = 1
+        if w.source[i] >= 0:
+            w.needed[w.source[i]] = 1
+    for a in range(lifted):
+        i = w.lifted[a, 0]
+        w.needed[i] = 1
+        if w.deepest[i] >= 0:
+            w.needed[w.deepest[i]] = 1
+    begin = 0
+    while begin < count:
+        end, any_of_them = pair_end(key, begin, count), np.int64(0)
+        for i in range(begin, end):
+            any_of_them = max(any_of_them, w.needed[i])
+        for i in range(begin, end):
+            w.needed[i] = any_of_them
+        begin = end
 
 
 @lean
@@ -196,11 +230,9 @@ def _span_pair(begin, end, w: Working):
     six at most, the farthest from the others first."""
     rows = w.wrench
     for a in range(begin, end):
-        size = 0.0
+        scale = 1.0 / np.sqrt(six_dot(rows, a, rows, a))
         for c in range(6):
-            size += rows[a, c] ** 2
-        for c in range(6):
-            rows[a, c] /= np.sqrt(size)
+            rows[a, c] *= scale
         w.left[a] = 1.0
     for _ in range(6):
         best, which = SPANNED * SPANNED, -1
@@ -209,18 +241,16 @@ def _span_pair(begin, end, w: Working):
                 best, which = w.left[a], a
         if which < 0:
             break
+        scale = 1.0 / np.sqrt(best)
         for c in range(6):
-            rows[which, c] /= np.sqrt(best)
+            rows[which, c] *= scale
         w.left[which] = -1.0
         for a in range(begin, end):
             if w.left[a] > 0.0:
-                along, size = 0.0, 0.0
-                for c in range(6):
-                    along += rows[a, c] * rows[which, c]
+                along = six_dot(rows, a, rows, which)
                 for c in range(6):
                     rows[a, c] -= along * rows[which, c]
-                    size += rows[a, c] ** 2
-                w.left[a] = size
+                w.left[a] = six_dot(rows, a, rows, a)
 
 
 @lean

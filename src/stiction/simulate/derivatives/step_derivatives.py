@@ -49,20 +49,18 @@ class StepDerivatives:
     is taken in tangent space, as `mj_differentiatePos` has it.
     """
 
-    report: Report
-    """Of the step that is differentiated."""
-
     def __init__(
         self,
         source: Differentiator,
         physics: Array,
-        report: Report,
+        report: Report | float,
         law: str,
         transition: tuple[Array, Array] | None,
         smoothing: float = 0.0,
     ) -> None:
-        """law: that the step was solved by. transition: A and B, where they are known already."""
-        self._source, self._physics, self.report = source, physics, report
+        """report: of the step, or how long that took [s]. law: that it was solved by. transition: A
+        and B, where they are known already."""
+        self._source, self._physics, self._reported = source, physics, report
         self._law, self._smoothing = law, smoothing
         self.is_compiled = transition is not None
         """Whether A and B come from closed forms, not from differences of the step's problem."""
@@ -74,9 +72,17 @@ class StepDerivatives:
         """Noted when it is asked for, or before the next step is taken."""
         return self._source.note()
 
+    @cached_property
+    def report(self) -> Report:
+        """Of the step that is differentiated."""
+        if isinstance(self._reported, Report):
+            return self._reported
+        return self._source.report(self._physics, self._reported)
+
     def keep(self) -> None:
         """Notes what is needed of the step, which is about to be overwritten."""
         assert self._taken
+        self.report.keep()
 
     @cached_property
     def _problem(self) -> Solved:

@@ -28,16 +28,17 @@ from stiction.kernels.panel import clear
 from stiction.kernels.stage import call, stage
 from stiction.simulate.derivatives.bodies import (
     differentiate_forces,
+    differentiate_momentum,
     spread_acceleration,
     spread_velocity,
 )
-from stiction.simulate.derivatives.contacts import Slopes, differentiate_applied
+from stiction.simulate.derivatives.contacts import Slopes, differentiate_applied, load_bodies
 from stiction.simulate.derivatives.geometry import differentiate_contacts
 from stiction.simulate.derivatives.maps import map_contacts
 from stiction.simulate.derivatives.matrices import fill_matrices, fill_slopes
 from stiction.simulate.derivatives.memory import unpack_bodies, unpack_solution, unpack_working
 from stiction.simulate.derivatives.products import pull_back, push_forward
-from stiction.simulate.derivatives.reading import drop_spanned, mark_used, read_step
+from stiction.simulate.derivatives.reading import drop_spanned, mark_needed, mark_used, read_step
 from stiction.simulate.derivatives.smooth import differentiate_actuators, differentiate_springs
 from stiction.simulate.derivatives.spinning import differentiate_spins
 from stiction.simulate.derivatives.step_system import is_corrected
@@ -126,9 +127,32 @@ def _clear(count, used, out: Slopes):
 
 
 @lean
+def _find_maps(m, d, address, own, summed):
+    """Fills the maps of contacts, whose geometry has been found; summed: whether those of contacts
+    with the world are added up as loads of bodies."""
+    tree, ahead, apart, _, _, _, meeting, maps, geometry, _, load, load_w = unpack_bodies(own)
+    _, w = unpack_working(own)
+    b, _, _, _ = unpack_problem(address)
+    _, step = unpack_step(address)
+    count, corrected, dt = step.counts[Count.BLOCKS], is_corrected(w), number(m + _TIMESTEP)
+    spread_velocity(d, tree, step.v_plus, ahead)
+    if corrected:
+        spread_velocity(d, tree, w.correction, apart)
+    map_contacts(
+        m, d, tree, b, count, step.key, step.place, w.f, w.pushed, w.used, w.needed, geometry,
+        ahead, apart, corrected, meeting, maps,
+    )  # fmt: skip
+    load_bodies(
+        m, d, tree, w.alone, count if summed else 0, step.key, step.place, w.needed, -dt,
+        corrected, maps, load, load_w,
+    )  # fmt: skip
+
+
+@lean
 def _differentiate_smooth(m, d, address, own):
-    """Fills `Slopes` but for contacts: see the head of `differences.py` for what it holds."""
-    tree, ahead, apart, _, _, spin, meeting, _, _, springs = unpack_bodies(own)
+    """Fills `Slopes` but for contacts, of which it adds what bodies bear: see the head of
+    `differences.py` for what it holds."""
+    tree, _, apart, now, _, spin, meeting, _, _, springs, load, load_w = unpack_bodies(own)
     _, w = unpack_working(own)
     out, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
@@ -138,32 +162,15 @@ def _differentiate_smooth(m, d, address, own):
     fill_mass(b, out.push_v)
     for j in range(nv):
         w.acceleration[j] = (step.v_plus[j] - v[j]) / dt
-    spread_velocity(d, tree, v, ahead)
-    spread_acceleration(d, tree, v, w.acceleration, 1.0, ahead)
-    differentiate_forces(d, tree, ahead, -dt, out.push_q, out.push_v, True)
+    spread_velocity(d, tree, v, now)
+    spread_acceleration(d, tree, v, w.acceleration, now)
+    differentiate_forces(d, tree, now, load, -dt, out.push_q, out.push_v)
     differentiate_springs(m, d, dt, springs, out)
     differentiate_actuators(d, dt, springs, out)
     differentiate_spins(m, d, dt, tree, b, step.free, v, step.v_plus, spin, out)
     differentiate_applied(d, tree, w.alone, dt, meeting, out)
     if is_corrected(w):
-        spread_velocity(d, tree, w.zero, apart)
-        spread_acceleration(d, tree, w.zero, w.correction, 0.0, apart)
-        differentiate_forces(d, tree, apart, -1.0, out.push_w, out.push_w, False)
-        spread_velocity(d, tree, w.correction, apart)
-    spread_velocity(d, tree, step.v_plus, ahead)
-
-
-@lean
-def _find_maps(m, d, address, own):
-    """Fills the maps of contacts, whose geometry has been found."""
-    tree, ahead, apart, _, _, _, meeting, maps, geometry, _ = unpack_bodies(own)
-    _, w = unpack_working(own)
-    b, _, _, _ = unpack_problem(address)
-    _, step = unpack_step(address)
-    map_contacts(
-        m, d, tree, b, step.counts[Count.BLOCKS], step.key, step.place, w.f, w.pushed, w.used,
-        geometry, ahead, apart, is_corrected(w), meeting, maps,
-    )  # fmt: skip
+        differentiate_momentum(d, tree, apart, now, load_w, -1.0, out.push_w)
 
 
 @leaf
@@ -177,7 +184,7 @@ def _differentiate(session, d, ground, request):
     m, address = slot(session, Slot.MODEL), slot(session, Slot.WORK)
     own = _entry(request, Ask.MEMORY)
     config = read_config(slot(session, Slot.CONFIG))
-    _, _, _, _, _, _, _, _, geometry, _ = unpack_bodies(own)
+    _, _, _, _, _, _, _, _, geometry, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
     out, _, _ = unpack_solution(own)
     _, step = unpack_step(address)
@@ -191,23 +198,25 @@ def _differentiate(session, d, ground, request):
     )
     if lifted < 0:
         return np.int64(Stop.UNSOLVED)
+    mark_needed(count, lifted, want == Want.SLOPES, h, step.key, w)
     length, table = number(_entry(request, Ask.LENGTH)), _entry(request, Ask.TABLE)
     if not differentiate_contacts(
-        table, m, d, ground, count, step.key, step.place, length, geometry
+        table, m, d, ground, count, step.key, step.place, w.needed, length, geometry
     ):
         return np.int64(Stop.UNSOLVED)
     if h.size[Size.SLOPED] == 0:
         h.size[Size.HELD] = drop_spanned(h.size[Size.HELD], h.block, h.direction, step, geometry, w)
     lifted = drop_spanned(lifted, w.lifted, w.along, step, geometry, w)
     mark_used(count, lifted, want == Want.SLOPES, h, w)
-    _clear(count if want in (Want.MATRICES, Want.SLOPES) else 0, w.used, out)
+    whole = want in (Want.MATRICES, Want.SLOPES)
+    _clear(count if whole else 0, w.used, out)
+    _find_maps(m, d, address, own, whole)
     _differentiate_smooth(m, d, address, own)
-    _find_maps(m, d, address, own)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
     n = 2 * nv + na
     first, second = _entry(request, Ask.FIRST), _entry(request, Ask.SECOND)
     third = _entry(request, Ask.THIRD)
-    if want == Want.SLOPES or want == Want.MATRICES:
+    if whole:
         fill_slopes(m, d, address, own)
         found = True
         if want == Want.MATRICES:
@@ -254,14 +263,15 @@ def answer_request(session, d, request):
 
 
 @kernel
-def run_step(session, d, source, state, request):
+def run_step(session, d, source, state, request, A, B):
     """Takes the step from the state of the data at `source` with the data at d, and calls the
-    request's stage for it; the state (mjSTATE_INTEGRATION) is left at the address `state`, and in
-    d. Why the step stopped: where it was not taken, or something watches it, it is to be taken as
-    any other."""
+    request's stage for it, with A and B for its first and second; the state (mjSTATE_INTEGRATION)
+    is left at the address `state`, and in d. Why the step stopped: where it was not taken, or
+    something watches it, it is to be taken as any other."""
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
     ask, model, work = words(request, ASKS), slot(session, Slot.MODEL), slot(session, Slot.WORK)
+    ask[Ask.FIRST], ask[Ask.SECOND] = A.ctypes.data, B.ctypes.data
     words(session + 8 * Slot.FRESH, 1)[0] = 1
     begin(session)
     _, step = unpack_step(work)

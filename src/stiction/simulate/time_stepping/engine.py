@@ -272,11 +272,12 @@ class TimeEngine:
                     answer, solved = found, 1
                     absent = self.work.step.counts[Count.LEFT_OUT]
 
-    def report_step(self, data: mujoco.MjData, spent: float) -> Report:
-        """Of a step that another kernel has taken by this engine's session, in so much time [s]."""
+    def report_step(self, time: float, spent: float) -> Report:
+        """Of a step that another kernel has taken by this engine's session, to that time of the
+        simulation, in so much time [s]."""
         self._elapsed += spent
         self.answer = COMPILED
-        report = Report(self.own.source, data.time, self._gather, (COMPILED, spent))
+        report = Report(self.own.source, time, self._gather, (COMPILED, spent))
         self._last = ref(report)
         return report
 
