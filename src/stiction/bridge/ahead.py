@@ -3,9 +3,10 @@ otherwise.
 
 Margins see whatever might meet within the step. In a cloud of bodies that fall together this is
 everything within a few radii, though none of it closes. A contact at a distance enters the problem
-by what its two sides do along its normal, at their present speed, in free motion, and at rest if
-they belong to a tree that contact acts on: a body that is stopped is run into by those behind it.
-Trees that such a contact acts on are live, too, and so forth.
+by what its two sides do along its normal, at their present speed, in free motion, and, if they
+belong to a tree that contact acts on, at rest or pushed on: a body that is stopped is run into by
+those behind it, and one that is hit runs into those before it. Trees that such a contact acts on
+are live, too, and so forth.
 
 This is a guess, and nothing rests on it. A contact without impulse obeys every law if the answer
 does not close its gap. `take_in` looks at each that was left out, with the velocity of the answer;
@@ -43,6 +44,13 @@ away is found by `take_in`."""
 
 OVERLAPS = 2.0
 """Distance that taking overlap back may move a tree, over the deepest overlap that it is in."""
+
+KICKED = 0.3
+"""Speed that contact may give a live tree in any direction, over the fastest at which something
+runs into it."""
+
+PASSED_ON = 0.5
+"""Of what contact gives a tree, that it passes on to those that it touches."""
 
 SINGLE = 6
 """Degrees of freedom of a free body. Larger trees have limits, and joints that pass on impulses:
@@ -114,12 +122,19 @@ def _count_left(start, end):
     return count
 
 
-@kernel
-def _closes(m, d, contact, now, free, first_is_live, second_is_live, spare):
-    """Whether a contact may close within the step."""
-    gap, dt, geoms = number(contact + _DIST), number(m + _TIMESTEP), integers(contact + _GEOM, 2)
-    if gap <= spare:
-        return True
+@leaf
+def _closing_speed(m, d, contact, speeds):
+    """How fast the two sides of a contact approach each other [m/s]; speeds (nbody, 6) as cvel."""
+    geoms = integers(contact + _GEOM, 2)
+    a, b = body_of_geom(m, geoms[0]), body_of_geom(m, geoms[1])
+    return speed_along(m, d, a, speeds, contact) - speed_along(m, d, b, speeds, contact)
+
+
+@leaf
+def _approach(m, d, contact, now, free, first_is_live, second_is_live):
+    """Fastest at which the two sides of a contact may approach each other [m/s]: each at its
+    present speed, in free motion, or at rest if its tree is live."""
+    geoms = integers(contact + _GEOM, 2)
     a, b = body_of_geom(m, geoms[0]), body_of_geom(m, geoms[1])
     p_now, p_free = speed_along(m, d, a, now, contact), speed_along(m, d, a, free, contact)
     q_now, q_free = -speed_along(m, d, b, now, contact), -speed_along(m, d, b, free, contact)
@@ -131,17 +146,57 @@ def _closes(m, d, contact, now, free, first_is_live, second_is_live, spare):
         if second_is_live:
             q = max(q, 0.0)
         closing = max(closing, p + q)
-    return gap <= AHEAD * dt * closing + spare
+    return closing
+
+
+@leaf
+def _trees_of(m, contact, tree):
+    """The two trees of a contact; -1 for what does not move."""
+    geoms = integers(contact + _GEOM, 2)
+    return tree[body_of_geom(m, geoms[0])], tree[body_of_geom(m, geoms[1])]
 
 
 @kernel
-def leave_out(m, d, free, touch, live, depth):
+def _find_depths(m, d, tree, depth):
+    """depth (ntree,) := the deepest overlap that each tree is in [m]."""
+    begin = pointer(d + _CONTACT)
+    for t in range(depth.shape[0]):
+        depth[t] = 0.0
+    for contact in range(begin, begin + integer(d + _NCON) * _SIZE, _SIZE):
+        if number(contact + _DIST) < 0.0:
+            for t in _trees_of(m, contact, tree):
+                if t >= 0:
+                    depth[t] = max(depth[t], -number(contact + _DIST))
+
+
+@kernel
+def _spread_kicks(m, d, tree, now, free, live, kick):
+    """kick (ntree,) := the speed that contacts which are in may give a tree [m/s], at least what
+    it was: how fast they close beyond their gaps, and a share of what the other side is given."""
+    begin, dt = pointer(d + _CONTACT), number(m + _TIMESTEP)
+    for contact in range(begin, begin + integer(d + _NCON) * _SIZE, _SIZE):
+        if integer(contact + _EXCLUDE) != 0:
+            continue
+        a, b = _trees_of(m, contact, tree)
+        first, second = a >= 0 and live[a] >= 0, b >= 0 and live[b] >= 0
+        fast = _approach(m, d, contact, now, free, first, second)
+        fast -= max(number(contact + _DIST), 0.0) / dt
+        from_a = max(fast, PASSED_ON * kick[a] + min(fast, 0.0)) if a >= 0 else fast
+        from_b = max(fast, PASSED_ON * kick[b] + min(fast, 0.0)) if b >= 0 else fast
+        if a >= 0:
+            kick[a] = max(kick[a], from_b)
+        if b >= 0:
+            kick[b] = max(kick[b], from_a)
+
+
+@kernel
+def leave_out(m, d, free, touch, live, depth, kick):
     """Marks contacts that the step does not come to, as far as can be told before it; between
     `mj_collision` and `mj_makeConstraint`. How many there are.
 
     free (nbody, 6): velocities without contact, as cvel; touch: gap that counts as touching [m];
-    live, depth (ntree,): scratch, the round in which contact was found to act on a tree, and the
-    deepest overlap that it is in [m].
+    live, depth, kick (ntree,): scratch, whether contact acts on a tree (1, else -1), the deepest
+    overlap that it is in [m], and the speed that contact may give it [m/s].
     """
     nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
     if ncon <= FEW:
@@ -149,43 +204,43 @@ def leave_out(m, d, free, touch, live, depth):
     now = table(pointer(d + _CVEL), nbody, 6)
     tree = integers(pointer(m + _TREE), nbody)
     dofs = integers(pointer(m + _DOFS), pointer(m + _NTREE))
+    dt = number(m + _TIMESTEP)
     begin, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
     _mark(begin, end_of_all, 0, LEFT_OUT)
     for t in range(live.shape[0]):
-        live[t] = 0 if dofs[t] > SINGLE else -1
-        depth[t] = 0.0
-    for contact in range(begin, end_of_all, _SIZE):
-        if number(contact + _DIST) < 0.0:
-            for geom in integers(contact + _GEOM, 2):
-                t = tree[body_of_geom(m, geom)]
-                if t >= 0:
-                    depth[t] = max(depth[t], -number(contact + _DIST))
+        live[t] = 1 if dofs[t] > SINGLE else -1
+        kick[t] = 0.0
+    _find_depths(m, d, tree, depth)
     left, found = ncon, True
-    for turn in range(1, ROUNDS + 1):
+    for turn in range(ROUNDS):
         if not found:
             break
+        if turn > 0:
+            _spread_kicks(m, d, tree, now, free, live, kick)
         found, left, start = False, 0, begin
         while start < end_of_all:
             end = _end_of_pair(start, end_of_all)
-            geoms = integers(start + _GEOM, 2)
-            a, b = tree[body_of_geom(m, geoms[0])], tree[body_of_geom(m, geoms[1])]
-            first, second = a >= 0 and live[a] >= 0, b >= 0 and live[b] >= 0
-            # A pair is looked at again if one of its trees has become live.
-            fresh = turn == 1 or (first and live[a] >= turn - 1) or (second and live[b] >= turn - 1)
             waiting, closes = _count_left(start, end), False
-            if waiting > 0 and fresh:
+            if waiting > 0:
+                a, b = _trees_of(m, start, tree)
+                first, second = a >= 0 and live[a] >= 0, b >= 0 and live[b] >= 0
                 spare = max(depth[a] if a >= 0 else 0.0, depth[b] if b >= 0 else 0.0)
                 spare = touch + OVERLAPS * spare
+                kicked = KICKED * ((kick[a] if first else 0.0) + (kick[b] if second else 0.0))
                 for contact in range(start, end, _SIZE):
-                    closes = closes or _closes(m, d, contact, now, free, first, second, spare)
-            if closes:
-                _mark(start, end, LEFT_OUT, 0)
-                for t in (a, b):
-                    if t >= 0 and live[t] < 0:
-                        live[t] = turn
-                        found = True
-            else:
-                left += waiting
+                    beyond = number(contact + _DIST) - spare
+                    if not closes and beyond > 0.0:
+                        closing = _approach(m, d, contact, now, free, first, second)
+                        beyond -= AHEAD * dt * (closing + kicked)
+                    closes = closes or beyond <= 0.0
+                if closes:
+                    _mark(start, end, LEFT_OUT, 0)
+                    found = True
+                    for t in (a, b):
+                        if t >= 0:
+                            live[t] = 1
+                else:
+                    left += waiting
             start = end
     return left
 
@@ -201,11 +256,7 @@ def take_in(m, d, speeds):
         end, hit = _end_of_pair(start, end_of_all), False
         for contact in range(start, end, _SIZE):
             if integer(contact + _EXCLUDE) == LEFT_OUT and not hit:
-                geoms = integers(contact + _GEOM, 2)
-                closing = speed_along(
-                    m, d, body_of_geom(m, geoms[0]), speeds, contact
-                ) - speed_along(m, d, body_of_geom(m, geoms[1]), speeds, contact)
-                hit = dt * closing > number(contact + _DIST)
+                hit = dt * _closing_speed(m, d, contact, speeds) > number(contact + _DIST)
         if hit:
             taken += _count_left(start, end)
             _mark(start, end, LEFT_OUT, 0)

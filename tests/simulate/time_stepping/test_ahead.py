@@ -96,6 +96,28 @@ def test_a_step_that_is_solved_anew_begins_with_its_first_answer():
     assert kept < {tuple(line[:3]) for line in step.key[:blocks]}
 
 
+def test_a_heap_that_forms_is_seldom_solved_twice():
+    """What is hit runs into its neighbours, and they into theirs."""
+    rng = np.random.default_rng(3)
+    grid = np.array([(i, j, k) for i in range(4) for j in range(4) for k in range(5)]) - 1.5
+    places = 2.1 * RADIUS * grid + rng.normal(size=(80, 3)) * 0.001 + [0.0, 0.0, 0.1]
+    walls = "".join(
+        f'<geom type="plane" size="1 1 1" pos="{-0.1 * x} {-0.1 * y} 0" zaxis="{x} {y} 0"/>'
+        for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    )
+    floor = '<geom type="plane" size="1 1 1"/>' + walls
+    model, data = spheres(places, floor=floor, gravity="0 0 -9.81")
+    sim = stiction.Simulator(model)
+    anew, spared = 0, 0
+    for _ in range(150):
+        sim.step(data)
+        counts = sim._engine.work.step.counts
+        anew += counts[Count.ANSWERED] > 0
+        spared += counts[Count.LEFT_OUT] > 0
+    assert spared > 100
+    assert anew <= 10
+
+
 @pytest.mark.parametrize("offset", [1.02, 0.98])
 def test_spheres_meet_if_their_paths_do(offset):
     """At a step that is longer than they are, and a normal that points elsewhere."""

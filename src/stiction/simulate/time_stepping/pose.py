@@ -239,7 +239,7 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
         step.counts[Count.LEFT_OUT] = 0
         if sparing:
             step.counts[Count.LEFT_OUT] = leave_out(
-                m, d, step.reach, config.touch, step.live, step.depth
+                m, d, step.reach, config.touch, step.live, step.depth, step.kick
             )
     exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)

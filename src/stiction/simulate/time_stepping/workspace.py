@@ -212,8 +212,9 @@ class Step(NamedTuple):
     answered: Array  # (2, nv)
     bound: Array  # (2, nv)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
-    live: Indices  # (ntree,), this and the next: scratch of `bridge/ahead.py`
+    live: Indices  # (ntree,), this and the next two: scratch of `bridge/ahead.py`
     depth: Array  # (ntree,)
+    kick: Array  # (ntree,)
     restitution: Array  # (ngeom,)
     impact: Array  # (cap, ROWS) impulses of the impacts before the step, where contacts bounce
     kept: Array  # (cap, DATA) of the step, during its impacts, and while overlap is taken back
@@ -292,6 +293,7 @@ class Workspace:
             np.zeros((2, nv)),
             np.zeros((model.nbody, 6)),
             np.zeros(model.ntree, np.int64),
+            np.zeros(model.ntree),
             np.zeros(model.ntree),
             np.zeros(model.ngeom),
             np.zeros((cap, ROWS)),
