@@ -10,7 +10,7 @@ from stiction.contact.solvers.interior_point.continuation import TURNS, follow_t
 from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, SOLVED, follow_path
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import solve_blocks, take_turn
-from stiction.contact.solvers.patches import draw_paths
+from stiction.contact.solvers.patches import count_drawn, draw_paths
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 
 FOLDED = [path for path in FILES if path.stem.startswith("fold")]
@@ -67,7 +67,7 @@ def test_paths_that_are_drawn_find_an_answer_and_the_same_one_again(path):
     for _ in range(2):
         work.newton.f[:], work.newton.v[:] = 0.0, work.request.v_free
         outcome[k, Outcome.RESIDUAL] = np.inf
-        draw_paths(work, k, lambda residual: residual <= SOLVED)
+        assert draw_paths(work, k, lambda residual: residual <= SOLVED, range(count_drawn(work, k)))
         assert outcome[k, Outcome.RESIDUAL] <= SOLVED
         found.append(work.newton.f.copy())
     assert np.array_equal(*found)

@@ -8,10 +8,13 @@ from stiction.contact.solvers import patches
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import solve_blocks
+from stiction.contact.solvers.islands import solve_blocks, take_turn
 from stiction.contact.solvers.patches import (
+    LARGEST_PATCH,
     LEAST_DRAWN,
     SHARPENING_PATHS,
+    SMALL_PATCH,
+    Effort,
     Island,
     mend_island,
     persist,
@@ -109,12 +112,52 @@ def test_a_patch_that_is_not_solved_otherwise_is_by_paths_that_are_drawn(path, m
     nodes = island.find_nodes(work.system.pull[island.members, 0], 1)
     inside = island.touches @ nodes == island.degree
     left = []
-    for drawn in (False, True):
-        island.solve_patch(nodes, drawn)
+    for effort in (Effort.ALL_PATHS, Effort.DRAWN_PATHS):
+        island.solve_patch(nodes, effort)
         spread_residual(work.packed.ctypes.data, k, load)
         left.append(work.system.pull[island.members[inside], 0].max())
     assert left[0] > 1e-4
     assert left[1] <= SOLVED
+
+
+@pytest.mark.parametrize("path", HEAPS[::4], ids=lambda path: path.stem)
+def test_a_path_that_begins_near_what_is_all_but_right_is_shorter(path):
+    spent = []
+    for number in (0, 1):  # near, and from nothing
+        work, k = solved_heap(path)
+        spoil(work, k)
+        before = work.request.outcome[k, Outcome.FACTORIZATIONS]
+        take_turn(work.packed.ctypes.data, k, number, np.inf)
+        assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED
+        spent.append(work.request.outcome[k, Outcome.FACTORIZATIONS] - before)
+    assert spent[0] < 0.8 * spent[1]
+
+
+def test_no_path_begins_near_what_is_far_off():
+    work, k = solved_heap(HEAPS[0])
+    before = work.request.outcome[k, Outcome.FACTORIZATIONS]
+    work.request.outcome[k, Outcome.RESIDUAL] = 1.0
+    take_turn(work.packed.ctypes.data, k, 0, np.inf)
+    assert work.request.outcome[k, Outcome.FACTORIZATIONS] == before
+
+
+@pytest.mark.parametrize("share", [SMALL_PATCH, LARGEST_PATCH, 1.0])
+def test_the_larger_a_patch_the_less_is_done_about_it(share, monkeypatch):
+    work, k = solved_heap(HEAPS[0])
+    island, _ = spoil(work, k)
+    nodes = np.zeros(island.touches.shape[1], np.bool_)
+    nodes[np.flatnonzero(island.touches.sum(axis=0))[: int(share * island.nodes)]] = True
+    monkeypatch.setattr(Island, "find_nodes", lambda *_: nodes)
+    pose, posed = patches.pose, []
+
+    def note(*arguments):
+        posed.append(pose(*arguments))
+        return posed[-1]
+
+    monkeypatch.setattr(patches, "pose", note)
+    mend_island(work, k, lambda residual: False, 1)
+    brief = {int(patch.request.setting[Setting.BRIEF]) for patch in posed}
+    assert brief == {SMALL_PATCH: {0}, LARGEST_PATCH: {1}, 1.0: set()}[share]
 
 
 EASY = [path for path in HEAPS if path.stem.endswith("easy")]

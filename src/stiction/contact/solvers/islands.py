@@ -32,6 +32,7 @@ from stiction.contact.solvers.interior_point.continuation import (
     LARGE_TURNS,
     TURNS,
     follow_turn,
+    is_near,
 )
 from stiction.contact.solvers.interior_point.iteration import (
     COLD_ATTEMPT,
@@ -286,10 +287,10 @@ def _follow_attempts(
     address, k, load, best, near, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
 ):
     """(residual, attempts) of the interior point: begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, if `near` is true, or else from nothing; then, of
-    islands that are not small, near what that has found; and by paths that turn, until the residual
-    is `enough`. Where none turns, or patches come first, an attempt from nothing takes their place.
-    The best iterate is in work."""
+    `best`, or the guess if that is far off, if `near` is true, or else from nothing; then by paths
+    that turn, until the residual is `enough`. Where none turns, or patches come first, attempts
+    near what that has found, if it was any nearer, and from nothing take their place. The best
+    iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -309,11 +310,13 @@ def _follow_attempts(
         best = _polish(address, k, load, best, g, s, work, w)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        cold, better = cold or not near, best < min(tried, NEARBY)
-        if turns and (small or taken > 1 or not better):
+        if turns:
             break
-        near = better and (turns or not near)
-    for number in range((len(TURNS) if small else LARGE_TURNS) if turns else 0):
+        cold, near = cold or not near, best < min(tried, NEARBY) and not near
+    paths = len(TURNS) if small else LARGE_TURNS
+    if request.setting[Setting.BRIEF] == 1:
+        paths = 1
+    for number in range(paths if turns else 0):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w)
@@ -342,7 +345,10 @@ def _polish(address, k, load, best, g: Graph, s: BlockMatrix, work, w):
 def _turn(address, k, load, number, best, tried, g: Graph, s: BlockMatrix, work, w):
     """(residual, tried) after path `number`, and an attempt near the best iterate, unless
     its residual is `tried`: that of the last one that such an attempt was begun near, to no avail.
-    The best iterate is in work, and the interior point's best."""
+    The best iterate is in work, and the interior point's best. No path begins near what is far
+    off."""
+    if is_near(number) and not best < NEARBY:
+        return best, tried
     best = _polish(address, k, load, follow_turn(address, k, load, number, best), g, s, work, w)
     if ENOUGH < best < min(tried, NEARBY):
         tried = best

@@ -17,13 +17,15 @@ of nine that all of its attempts had left unsolved.
 
 How it fails: the rounds run out, or the patch has grown to the whole island (a single tree has no
 smaller one), where what is undecided reaches through the heap. Then paths are drawn
-(`continuation.py`): in patches, if little is wrong, where each costs a fraction of what it does on
-the whole island, and then on that.
+(`continuation.py`): a few on the island, then in patches, if little is wrong, where each costs a
+fraction of that, and then on the island again. For the last digits of what suffices they are drawn
+in patches only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +37,10 @@ from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
-from stiction.contact.solvers.interior_point.iteration import (
-    CONTENT,
-    FINISH_EPS,
-    KICK,
-    SOLVED,
-)
+from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
 from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.proximal import EXACT, LEAST_EPS, refine_island, spread_residual
+from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
@@ -60,6 +57,9 @@ MENDING_ROUNDS, FIRST_ROUNDS = 6, 2
 """At most; and before the path of a heap is followed through its folds: what two rounds do not mend
 takes more than that does."""
 
+MUCH_BETTER = 0.1
+"""Of the residual, that a round leaves which does not count as one."""
+
 SHARPENING_PATHS = 2
 """Paths of a heap that are followed, at most, for the last digits of what suffices: each costs as
 much as several steps."""
@@ -68,18 +68,41 @@ MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 16, 5_000
 """Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
 of a few contacts, and not less than the second, seconds of a heap."""
 
+FIRST_DRAWN = 4
+"""Of them, those that are drawn on an island before any in its patches, which may take as many in
+each."""
+
 NEARLY_MENDED = 1e-3
-"""Residual up to which paths are drawn in patches, before they are on the whole island."""
+"""Residual up to which paths are drawn in patches."""
 
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
 
-REJOIN_STEPS, REJOIN_PATIENCE = 8, 2
-"""Iterations of Newton's method on the whole island, at most and without half the residual."""
+LARGEST_PATCH, SMALL_PATCH = 0.5, 0.2
+"""Share of an island's nodes that a patch has at most which is to cost little: larger ones cost as
+much as a path of the whole island, and of 21 of 216 spheres two were mended. And of one of which
+all paths may be followed."""
+
+REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
+"""Compliance of Newton's method on the whole island, and its iterations, at most and without half
+the residual. Begun with a small compliance it scatters the modes at the edge of a patch: of 28
+patches of boxes and spheres 9 left the island better than before, with this one 23."""
 
 SHARPEN_EPS, SHARPEN_STEPS, SHARPEN_PATIENCE = 1e-7, 12, 8
 """Compliance and iterations of Newton's method on an island that is all but solved: with more
 patience than elsewhere, since all that is left to find is cheaper there than anything else."""
+
+
+class Effort(IntEnum):
+    """How far a patch is taken that attempts do not solve."""
+
+    FRUGAL = 0
+    """The first path that turns, and all of a patch that is no larger than SMALL_PATCH: with more
+    it may cost as much as a path of the heap."""
+    ALL_PATHS = 1
+    DRAWN_PATHS = 2
+    """And then those that are drawn."""
+
 
 Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
@@ -93,51 +116,62 @@ def persist(
 ) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
     next, and what it finds is mended again. At last paths are drawn. For the last digits of what
-    suffices a few paths are followed, and none is drawn."""
+    suffices a few paths of a heap are followed, and paths are drawn in its patches alone."""
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
         solved = solved or _turn_and_mend(work, k, passes, suffices)
     else:
-        solved = mend_island(work, k, passes, FIRST_ROUNDS if suffices() else MENDING_ROUNDS)
+        rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
+        solved = mend_island(work, k, passes, rounds, Effort.ALL_PATHS)
     if solved or work.request.setting[Setting.LAW] != Law.COULOMB or suffices():
         return
 
     def does(residual: float) -> bool:
         return passes(residual) or suffices()
 
-    if float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
-        solved = mend_island(work, k, does, drawn=True)
+    drawn = count_drawn(work, k)
+    solved = draw_paths(work, k, does, range(FIRST_DRAWN))
+    if not solved and float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
+        solved = mend_island(work, k, does, MENDING_ROUNDS, Effort.DRAWN_PATHS)
     if not solved:
-        draw_paths(work, k, does)
+        draw_paths(work, k, does, range(FIRST_DRAWN, drawn))
 
 
 def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices) -> bool:
     """Whether a path of a heap solves it, or what patches make of what it finds."""
     residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
     for number in range(LARGE_TURNS):
-        if number >= SHARPENING_PATHS and suffices():
-            break
+        if number > 0 and suffices():
+            if number >= SHARPENING_PATHS:
+                break
+            if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
+                return True
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf
-        rounds = FIRST_ROUNDS if number + 1 < LARGE_TURNS else MENDING_ROUNDS
         if passes(float(residual[k])):
             return True
-        if residual[k] < best and mend_island(work, k, passes, rounds):
+        if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
     return False
 
 
-def draw_paths(work: SolverWorkspace, k: int, passes: Passes) -> None:
-    """Follows paths that are drawn, until one solves island k."""
-    residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
+def count_drawn(work: SolverWorkspace, k: int) -> int:
+    """How many paths are drawn on island k."""
     blocks = int(work.graph.members[k + 1] - work.graph.members[k])
-    for number in range(min(MOST_DRAWN, max(LEAST_DRAWN, DRAWN_BLOCKS // blocks))):
+    return min(MOST_DRAWN, max(LEAST_DRAWN, DRAWN_BLOCKS // blocks))
+
+
+def draw_paths(work: SolverWorkspace, k: int, passes: Passes, numbers: range) -> bool:
+    """Follows paths that are drawn, until one solves island k; whether one does."""
+    residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
+    for number in numbers:
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, len(TURNS) + number, tried)
         tried = best if residual[k] == best else np.inf
         if passes(float(residual[k])):
-            return
+            return True
+    return False
 
 
 def sharpen_island(work: SolverWorkspace, k: int) -> None:
@@ -162,36 +196,34 @@ def mend_island(
     k: int,
     passes: Passes,
     rounds: int = MENDING_ROUNDS,
-    drawn: bool = False,
+    effort: Effort = Effort.FRUGAL,
 ) -> bool:
     """Whether island k is solved, its impulses and velocity, in `work.newton`, being those of the
-    best round; drawn: whether paths are drawn in patches that are not solved otherwise."""
+    best round; effort: on each patch."""
     outcome, address = work.request.outcome, work.packed.ctypes.data
     load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
     if not best <= MENDABLE:
         return False
     island = Island(work, k)
+    most = island.nodes * LARGEST_PATCH if effort == Effort.FRUGAL else island.nodes - 1
     kept, rings, taken = island.iterate(), 1, 0
     spread_residual(address, k, load)
     while not passes(best) and taken < rounds:
         nodes = island.find_nodes(work.system.pull[island.members, 0], rings)
-        if nodes.sum() == island.nodes:
+        if nodes.sum() > most:
             taken = rounds
             break
-        island.solve_patch(nodes, drawn)
-        spread_residual(address, k, load)
-        after = float(work.system.pull[island.members, 0].max())
-        eps = min(FINISH_EPS, max(LEAST_EPS, KICK * after))
+        island.solve_patch(nodes, effort)
         found = refine_island(
-            address, k, load, 1, eps, REJOIN_STEPS, REJOIN_PATIENCE, CONTENT, np.inf
+            address, k, load, 1, REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE, CONTENT, np.inf
         )
         if not found < best:
             island.put(*kept)
             rings += 1
         spread_residual(address, k, load)
+        taken += not found < MUCH_BETTER * best
         if found < best:
             best, kept = found, island.iterate()
-        taken += 1
     outcome[k, Outcome.RESIDUAL] = best
     return taken < rounds or passes(best)
 
@@ -236,9 +268,8 @@ class Island:
             blocks = (self.touches @ nodes > 0.0).astype(float)
         return np.asarray(self.touches.T @ blocks > 0.0)
 
-    def solve_patch(self, nodes: Mask, drawn: bool) -> None:
-        """Solves the blocks between these nodes, all others as they are; drawn: see
-        `mend_island`."""
+    def solve_patch(self, nodes: Mask, effort: Effort) -> None:
+        """Solves the blocks between these nodes, all others as they are."""
         work, b = self.work, self.work.blocks
         within = self.touches @ nodes.astype(float)
         inside = self.members[within == self.degree]
@@ -256,15 +287,16 @@ class Island:
         count, setting = len(inside), patch.request.setting
         setting[:] = work.request.setting
         setting[Setting.WARM], setting[Setting.DEADLINE] = Guess.NEAR, ENDLESS
-        setting[Setting.MENDED] = 0
+        brief = effort == Effort.FRUGAL and len(chosen) > SMALL_PATCH * self.nodes
+        setting[Setting.MENDED], setting[Setting.BRIEF] = 0, brief
         patch.request.guess[:count] = work.newton.f[inside]
         patch.request.start[:] = work.newton.v[dofs]
         patch.request.built[:count] = Rung.INTERIOR_POINT
         solve_blocks(patch.packed.ctypes.data, count)
-        if drawn:
+        if effort == Effort.DRAWN_PATHS:
             residual = patch.request.outcome[: patch.graph.size[Size.ISLANDS], Outcome.RESIDUAL]
             for k in np.flatnonzero(~(residual <= SOLVED)).tolist():
-                draw_paths(patch, k, lambda found: found <= SOLVED)
+                draw_paths(patch, k, lambda found: found <= SOLVED, range(LEAST_DRAWN))
         work.newton.f[inside] = patch.newton.f[:count]
         work.newton.v[dofs] = patch.newton.v
 

@@ -42,6 +42,8 @@ class Setting(IntEnum):
     """1 if most of an answer is enough on islands that are not small (`coarse.py`)."""
     LATEST = 7
     """Tick at which sweeps end that make up for attempts past the deadline."""
+    BRIEF = 8
+    """1 if of all paths that turn only the first is followed."""
 
 
 class Guess(IntEnum):

@@ -90,6 +90,58 @@ def begin_near(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, deep):
 
 
 @lean_leaf
+def _split(s, deep):
+    """(x, y) with x - y = s and x y = deep^2, both positive; the smaller one without
+    cancellation."""
+    root = np.sqrt(s * s + 4.0 * deep * deep)
+    large = 0.5 * (abs(s) + root)
+    small = deep * deep / large
+    return (large, small) if s > 0.0 else (small, large)
+
+
+@lean
+def begin_on_path(b: Blocks, g: Graph, k, w: InteriorWorkspace, weight, deep):
+    """Impulses and slacks on the path itself, x . y = deep^2 e, near the impulses and the speeds at
+    hand: the difference of the two is kept, by energy."""
+    st, f, u = w.state, w.f, w.u
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        unit = w.unit[i, 0]
+        _clear(w, i)
+        if unit == Unit.CONE:
+            length, mu = np.sqrt(max(weight[i, 0], weight[i, 1])), st[i, MU]
+            slip = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
+            s0 = mu * f[i, 0] * length - (u[i, 0] / mu + slip) / length
+            s1, s2 = f[i, 1] * length - u[i, 1] / length, f[i, 2] * length - u[i, 2] / length
+            size = np.sqrt(s1 * s1 + s2 * s2)
+            d1, d2 = (s1 / size, s2 / size) if size > 0.0 else (1.0, 0.0)
+            x, y = _split(s0 + size, deep)
+            x_back, y_back = _split(s0 - size, deep)
+            along, against = 0.5 * (x - x_back) / length, 0.5 * (y - y_back) * length
+            st[i, X], st[i, Y] = 0.5 * (x + x_back) / length, 0.5 * (y + y_back) * length
+            st[i, X + 1], st[i, X + 2] = along * d1, along * d2
+            st[i, Y + 1], st[i, Y + 2] = against * d1, against * d2
+            f[i, 0], f[i, 1], f[i, 2] = st[i, X] / mu, st[i, X + 1], st[i, X + 2]
+        elif unit == Unit.LINE:
+            length = np.sqrt(weight[i, 0])
+            x, y = _split(f[i, 0] * length - u[i, 0] / length, deep)
+            st[i, X], st[i, Y] = x / length, y * length
+            f[i, 0] = st[i, X]
+        elif unit == Unit.INTERVAL:
+            _begin_interval(b, w, i, 0, 0, weight[i, 0], 0.0, deep)
+        elif unit == Unit.NONE:
+            f[i, 0] = 0.0
+        if unit != Unit.CONE and w.unit[i, 1] == Unit.NONE:
+            for r in range(1, min(b.head[i, Head.ROWS], 3)):
+                f[i, r] = 0.0
+        for r in range(3, b.head[i, Head.ROWS]):
+            if w.unit[i, 2] == Unit.INTERVAL and acts(b, i, r, weight):
+                _begin_interval(b, w, i, r, r - 3, weight[i, r], 0.0, deep)
+            else:
+                f[i, r] = 0.0
+
+
+@lean_leaf
 def _begin_interval(b: Blocks, w: InteriorWorkspace, i, r, c, weight, u, deep):
     """Takes an interval's impulse inside by `deep` or half its reach, and opens its slacks."""
     st = w.state
