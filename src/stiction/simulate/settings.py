@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stiction.contact.models.coulomb import Coulomb
 from stiction.contact.models.description import Compiled, StepSolver
 from stiction.contact.models.model import ContactModel
-from stiction.errors import InvalidInput, is_one_of, real_numbers
+from stiction.errors import InvalidInput, is_one_of, real_numbers, unknown
 from stiction.simulate.event_driven.engine import EventDriven
 from stiction.simulate.options import is_flag, is_number
 from stiction.simulate.steppers import TimeStepping
@@ -79,8 +79,11 @@ def check_settings(
     budget: float | None = None,
     failures: str | Path | None = None,
     restitution: float | Array = 0.0,
+    **others: object,
 ) -> Settings:
     """The settings; InvalidInput names what cannot be."""
+    for name in others:  # of environments and batches, which hand on what they are given
+        raise InvalidInput("options", unknown(name, ("contact", *Options.__annotations__)))
     model = Coulomb() if contact is None else contact
     steps = TimeStepping() if stepper is None else stepper
     if not isinstance(model, ContactModel):

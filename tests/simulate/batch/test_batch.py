@@ -238,6 +238,7 @@ def test_models_of_the_callers_are_stepped_each_with_its_own():
         ({"nsim": 2, "contact": "coulomb"}, "contact"),
         ({"nsim": 2, "stepper": stiction.EventDriven()}, "stepper"),
         ({"nsim": 2, "tolerance": 2.0}, "tolerance"),
+        ({"nsim": 2, "tolerence": 1e-8}, "did you mean tolerance"),
     ],
 )
 def test_what_cannot_be_a_batch_is_refused_by_name(options, told):
