@@ -5,11 +5,11 @@ that fails the interior point.
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
     interior point   `interior_point`, near the given impulses, or from nothing if there are none,
-                     and near what that has found, and Newton's method from there: of small islands
-                     from the modes alone, as above, if that does
+                     and Newton's method from there: of small islands from the modes alone, as
+                     above, if that does
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
-                     through its folds; large heaps are mended first (`patches.py`). Without it, an
-                     attempt from nothing
+                     through its folds, first from near what was found; large heaps are mended
+                     first (`patches.py`). Without it, another attempt, and one from nothing
     sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the

@@ -22,7 +22,8 @@ slip turns round, and steps become endlessly short.
 
 What each point keeps: x and y inside, momentum and y = .. as far as steps were whole. How it fails:
 factorizations or time run out, or strides become too short, mostly where two branches of the path
-nearly touch; then `TURNS` has another path, rounded off and begun otherwise. Grains in rows and
+nearly touch; then `TURNS` has another path, rounded off and begun otherwise; the first begins near
+the best iterate, on the path nearest to it. Grains in rows and
 layers, which land all at once, and light bodies under heavy ones have paths with a hundred folds;
 but not from everywhere. Past those of `TURNS` paths are drawn: each begins every contact elsewhere.
 """
