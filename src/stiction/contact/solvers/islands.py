@@ -5,11 +5,11 @@ that fails the interior point.
                      rows share the load in one way whatever came before; then building upon the
                      impulses, with ever less of a kick
     interior point   `interior_point`, near the given impulses, or from nothing if there are none,
-                     and Newton's method from there: of small islands from the modes alone, as
-                     above, if that does
+                     and near what that has found, and Newton's method from there: of small islands
+                     from the modes alone, as above, if that does
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
-                     through its folds, first from near what was found; large heaps are mended
-                     first (`patches.py`). Without it, another attempt, and one from nothing
+                     through its folds; large heaps are mended first, and then followed from near
+                     what was found (`patches.py`). Without it, an attempt from nothing
     sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
@@ -30,6 +30,7 @@ from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
 from stiction.contact.solvers.interior_point.continuation import (
     LARGE_TURNS,
+    NEAR_TURNS,
     TURNS,
     follow_turn,
     is_near,
@@ -106,6 +107,10 @@ attempt that fell short."""
 
 DIGEST_PRIME = 0x100000001B3
 """Of Fowler, Noll and Vo's hash."""
+
+CROWD = 48
+"""Bodies of an island beyond which the path that begins near what is known comes before others, in
+place of a second attempt: a chain or a few bodies that one attempt leaves are seldom near."""
 
 HEAP = 300
 """Blocks of an island beyond which patches cost less than the path followed through its folds."""
@@ -287,10 +292,10 @@ def _follow_attempts(
     address, k, load, best, near, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
 ):
     """(residual, attempts) of the interior point: begun near the iterate at hand of residual
-    `best`, or the guess if that is far off, if `near` is true, or else from nothing; then by paths
-    that turn, until the residual is `enough`. Where none turns, or patches come first, attempts
-    near what that has found, if it was any nearer, and from nothing take their place. The best
-    iterate is in work."""
+    `best`, or the guess if that is far off, if `near` is true, or else from nothing; then, of
+    islands that are neither small nor a crowd, near what that has found; and by paths that turn,
+    until the residual is `enough`. Where none turns, or patches come first, an attempt from nothing
+    takes their place. The best iterate is in work."""
     if best > NEARBY:
         best = np.inf
         if near:
@@ -298,7 +303,8 @@ def _follow_attempts(
         else:
             _do_nothing(g, s, k, request.v_free, work.f, work.v)
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    small = is_small(g, k)
+    small, brief = is_small(g, k), request.setting[Setting.BRIEF] == 1
+    crowd = g.positions[k + 1] - g.positions[k] > CROWD
     turns = enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB
     taken, cold, tried = 0, False, np.inf
     while near or not cold:
@@ -310,13 +316,14 @@ def _follow_attempts(
         best = _polish(address, k, load, best, g, s, work, w)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        if turns:
+        cold, better = cold or not near, best < min(tried, NEARBY)
+        if turns and (crowd or brief or small or taken > 1 or not better):
             break
-        cold, near = cold or not near, best < min(tried, NEARBY) and not near
-    paths = len(TURNS) if small else LARGE_TURNS
-    if request.setting[Setting.BRIEF] == 1:
-        paths = 1
-    for number in range(paths if turns else 0):
+        near = better and (turns or not near)
+    first, last = 0 if crowd else NEAR_TURNS, len(TURNS) if small else LARGE_TURNS
+    if brief:
+        first, last = 0, NEAR_TURNS
+    for number in range(first, last if turns else 0):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w)

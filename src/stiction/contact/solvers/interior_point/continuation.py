@@ -124,6 +124,9 @@ fourth solves 160. Of what
 one of them leaves, the others solve half or more. Begun far inside of the cones the
 path has fewer folds where masses are a million to one, and seldom ends where they are not."""
 
+NEAR_TURNS = 1
+"""As many of them begin near the best iterate: the first ones."""
+
 LARGE_TURNS = 5
 """As many of them do islands take that are not small."""
 
@@ -193,7 +196,7 @@ def _choose(number):
 @lean_leaf
 def is_near(number):
     """Whether path `number` begins near the best iterate."""
-    return number < len(TURNS) and TURNS[number][3] > 0.0
+    return number < NEAR_TURNS
 
 
 @lean_leaf
