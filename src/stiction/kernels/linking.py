@@ -17,18 +17,16 @@ are its own (numba/core/codegen.py, numba/core/typed_passes.py): `compile.py` ch
 
 from __future__ import annotations
 
-import gc
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.binding import Linkage
-from numba.core import funcdesc
+from numba.core import errors, funcdesc, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
-from numba.core.compiler_machinery import register_pass
-from numba.core.typed_passes import InlineOverloads, NativeLowering
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
     InlineClosureLikes,
@@ -40,6 +38,7 @@ from numba.core.untyped_passes import (
     WithLifting,
 )
 
+from stiction.kernels.collection import without_collection
 from stiction.kernels.lowering import KernelLower, OperatorMemory
 from stiction.kernels.notice import clear, count_one
 
@@ -77,8 +76,10 @@ class EntryLibrary(JITCodeLibrary):
         super().finalize()
 
     def _optimize_final_module(self) -> None:
-        """As Numba's own, and then hides what was linked."""
-        super()._optimize_final_module()
+        """Optimizes once, and hides what was linked. Numba goes over it twice, first to bring
+        reference counts together, of which kernels have few: the code is as fast without."""
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
         for function in self._final_module.functions:
             if function.linkage == Linkage.linkonce_odr:
                 function.linkage = Linkage.internal
@@ -178,18 +179,44 @@ _UNUSED = {
 """Passes for what no kernel has: closures, comprehensions, `with`, `literally`, exceptions."""
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Python's search for unreachable objects goes through all that the compiler has built, again
-    and again: a fifth of the time that it took."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+@register_pass(mutates_CFG=True, analysis_only=False)
+class ArrayRewrites(NopythonRewrites):
+    """Joins operations on whole arrays into one loop, where a kernel has any: few do, and to look
+    for them by Numba's rules takes longer than most other passes."""
+
+    _name = "stiction_array_rewrites"
+
+    def run_pass(self, state: Any) -> bool:
+        """As Numba's own."""
+        for expression, signature in state.calltypes.items():
+            operation = getattr(expression, "op", None)
+            if operation not in ("unary", "binop", "call"):
+                continue
+            if not isinstance(getattr(signature, "return_type", None), types.Array):
+                continue
+            if operation == "call":
+                called = state.typemap[expression.func.name]
+                if isinstance(called, types.Dispatcher):
+                    continue
+            return bool(super().run_pass(state))
+        return False
+
+
+_INSTEAD = {NopythonRewrites: ArrayRewrites}
+
+
+class _Passes(PassManager):
+    """Numba's, without a record of when each pass ran on what, and without a look through the whole
+    function after each: a tenth of what all passes but the compiler's own took."""
+
+    @global_compiler_lock
+    def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
+        pss.analysis = self._analysis
+        context: Any = errors  # some of it is made at run time, unseen by type checkers
+        with context.new_error_context("Pass {name}", name=pss.name()):
+            pss.run_initialization(internal_state)
+            pss.run_pass(internal_state)
+            pss.run_finalizer(internal_state)
 
 
 class _KernelCompiler(CompilerBase):
@@ -203,17 +230,18 @@ class _KernelCompiler(CompilerBase):
 
     def define_pipelines(self) -> list[Any]:
         """Numba asks for it."""
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        given = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager = _Passes(given.pipeline_name)
         manager.passes = [
-            (self.lowering, text) if each is NativeLowering else (each, text)
-            for each, text in manager.passes
+            (self.lowering if each is NativeLowering else _INSTEAD.get(each, each), text)
+            for each, text in given.passes
             if each not in _UNUSED
         ]
         manager.finalize()
         return [manager]
 
     def _compile_core(self) -> Any:
-        with _without_collection():
+        with without_collection():
             return super()._compile_core()
 
 

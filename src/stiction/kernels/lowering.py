@@ -1,10 +1,10 @@
 """What Numba spends most of its time on, done in a shorter way for our kernels: which function an
 operator of two numbers is, and how an entry of an array is read.
 
-Numba asks each of some twenty templates of an operator whether it takes two numbers, at each use;
-the answer is the same in all functions (`OperatorMemory`). It compiles a kernel that is called with
-constants for each of them apart; to ours a constant is a number. An entry of a `PlainArray` is an
-address and a load (`KernelLower`).
+Numba asks each of some twenty templates of an operator, or of `bool` and `max`, whether it takes
+two numbers, at each use; the answer is the same in all functions (`OperatorMemory`). It compiles a
+kernel that is called with constants for each of them apart; to ours a constant is a number, in
+indices of arrays too. An entry of a `PlainArray` is an address and a load (`KernelLower`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numba.core.typing.context import Context
 from stiction.kernels.plain_array import PlainArray, entry_pointer
 
 _OPERATORS = {each for each in vars(operator).values() if callable(each)}
+_OPERATORS |= {abs, bool, max, min, range}
 _SIMPLE = (types.Number, types.Boolean, types.Array, types.Literal, types.IntEnumMember)
 
 
@@ -52,6 +53,8 @@ class OperatorMemory(Context):
         function: Any = func
         if not isinstance(func, types.Type):
             function = self._real.resolve_value_type(func)
+        if isinstance(args[0], PlainArray):  # to which all entries are alike
+            args = tuple(map(types.unliteral, args))
         key = function.typing_key, args
         known = _signatures.get(key)
         # Its type is another one when Numba learns of further uses of the operator.

@@ -30,6 +30,7 @@ from numba import types
 from numba.core import cgutils, sigutils
 from numba.extending import intrinsic
 
+from stiction.kernels.collection import without_collection
 from stiction.kernels.compile import OPTIONS, entry
 
 SAY_AGAIN = 0.1
@@ -185,8 +186,9 @@ def prepare() -> None:
     loaded."""
     if getattr(numba.config, "DISABLE_JIT", 0):
         return
-    for each in _stages:
-        each.prepare()
+    with without_collection():
+        for each in _stages:
+            each.prepare()
 
 
 def prepare_late() -> None:
