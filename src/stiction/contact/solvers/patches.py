@@ -80,8 +80,8 @@ MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 
 LARGEST_PATCH, SMALL_PATCH = 0.5, 0.2
 """Share of an island's nodes that a patch has at most which is to cost little: larger ones cost as
-much as a path of the whole island, and of 21 of 216 spheres two were mended. And of one of which
-all paths may be followed."""
+much as a path of the whole island, and mend less. And of one of which all paths may be
+followed."""
 
 REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
 """Compliance of Newton's method on the whole island, and its iterations, at most and without half
