@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel, lean
 from stiction.kernels.dense import row_dot
-from stiction.simulate.event_driven.held_rows import held_spins
+from stiction.simulate.event_driven.held_rows import held_spins, speed_and_slack
 from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Moved, Phase
 from stiction.tolerances import RESIDUAL
@@ -48,16 +48,12 @@ def find_hits(
 ) -> tuple[Array, Array, Indices, Indices]:
     """(speed (nc,), slack (nc,), touching, hits): N v; speeds that count as rest, slow ones or what
     a passed solve leaves; contacts that touch, and those of them that approach."""
-    nc, nv = normal.shape
-    speed, slack = np.zeros(nc), np.zeros(nc)
+    nc = normal.shape[0]
+    speed, slack = np.empty(nc), np.empty(nc)
     touching, hits = np.empty(nc, np.int64), np.empty(nc, np.int64)
     nt, nh = 0, 0
     for i in range(nc):
-        size = 0.0
-        for k in range(nv):
-            speed[i] += normal[i, k] * qvel[k]
-            size += abs(normal[i, k] * qvel[k])
-        slack[i] = rest + RESIDUAL * size
+        speed[i], slack[i] = speed_and_slack(normal, i, qvel, rest)
         if gap[i] <= tolerance:
             touching[nt] = i
             nt += 1

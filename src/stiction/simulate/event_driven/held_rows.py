@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.dense import row_dot
 from stiction.tolerances import RESIDUAL
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+@leaf
+def speed_and_slack(normal: Array, i: int, qvel: Array, rest: float) -> tuple[float, float]:
+    """(speed along row i, speed that counts as none there): slow ones, and what a solve may leave
+    of the bodies' speeds along a row, by its certificate."""
+    speed, size = 0.0, 0.0
+    for k in range(qvel.shape[0]):
+        speed += normal[i, k] * qvel[k]
+        size += abs(normal[i, k] * qvel[k])
+    return speed, rest + RESIDUAL * size
 
 
 @kernel
@@ -27,15 +38,11 @@ def contact_states(
     is_held = np.zeros(nc, np.bool_)
     nt, nh = 0, 0
     for i in range(nc):
-        size = 0.0
-        for k in range(nv):
-            speed[i] += normal[i, k] * qvel[k]
-            size += abs(normal[i, k] * qvel[k])
+        speed[i], slack = speed_and_slack(normal, i, qvel, rest)
         if gap[i] <= tolerance:
             touching[nt] = i
             nt += 1
-            # A solve may leave that share of the bodies' speeds along a row, by its certificate.
-            if speed[i] <= rest + RESIDUAL * size:
+            if speed[i] <= slack:
                 held[nh], is_held[i] = i, True
                 nh += 1
     sliding, direction, pace = np.zeros(nh, np.bool_), np.zeros((nh, 2)), np.zeros(nh)

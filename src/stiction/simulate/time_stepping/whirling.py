@@ -207,15 +207,16 @@ def _least_share(gain, slope, bend):
 @stage("void(intp, intp, intp)", eager=False)
 def bound_energy(m, d, address):
     """Adds to qfrc_smooth and qacc_smooth what keeps the energy of fast trees from growing by their
-    Coriolis forces; it is in `Step.bound` (2, nv), too. After `note_momenta`, with everything
-    evaluated at the positions as they are."""
+    Coriolis forces: the second rows of `Step.coriolis` and `Step.coriolis_speed`. After
+    `note_momenta`, with everything evaluated at the positions as they are."""
     _, step = unpack_step(address)
     nv, dt = pointer(m + _NV), number(m + _TIMESTEP)
     tree, body = integers(pointer(m + _DOF_TREE), nv), integers(pointer(m + _DOF_BODY), nv)
     cdof, bias = numbers(pointer(d + _CDOF), 6 * nv), numbers(pointer(d + _BIAS), nv)
     qvel = numbers(pointer(d + _QVEL), nv)
     _gather(m, d, step)
-    change, answer = step.change, step.answered
+    # Of the forces as they are, and what would make them those of the momenta.
+    change, answer = step.coriolis, step.coriolis_speed
     for j in range(nv):
         change[0, j] = change[1, j] = 0.0
         if step.fast[tree[j]] == 0:
@@ -242,20 +243,20 @@ def bound_energy(m, d, address):
         if step.fast[tree[begin]] == 1 and gain > GAINED * most:
             share = _least_share(gain, slope, bend)
         for j in range(begin, end):
-            step.bound[0, j] = share * change[1, j] / dt
-            step.bound[1, j] = share * answer[1, j] / dt
+            change[1, j] *= share
+            answer[1, j] *= share
         begin = end
     add_bound(m, d, step)
 
 
 @lean
 def add_bound(m, d, step: Step):
-    """Adds `Step.bound` to the smooth forces and accelerations."""
-    nv = pointer(m + _NV)
+    """Adds what `bound_energy` has found to the smooth forces and accelerations."""
+    nv, dt = pointer(m + _NV), number(m + _TIMESTEP)
     force, acceleration = numbers(pointer(d + _SMOOTH), nv), numbers(pointer(d + _ACC), nv)
     for j in range(nv):
-        force[j] += step.bound[0, j]
-        acceleration[j] += step.bound[1, j]
+        force[j] += step.coriolis[1, j] / dt
+        acceleration[j] += step.coriolis_speed[1, j] / dt
 
 
 note_past, keep_energy = note_momenta.external, bound_energy.external

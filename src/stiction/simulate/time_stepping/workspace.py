@@ -204,13 +204,12 @@ class Step(NamedTuple):
     rate: Array  # (6, 3)
     x: Array  # (6, 1)
     block: Array  # (21,)
-    fast: Indices  # (ntree,), this and the next six: `whirling.py`
+    fast: Indices  # (ntree,), this and the next five: `whirling.py`
     energy: Array  # (ntree,)
     past: Array  # (nbody, 7)
     gravity: Array  # (nbody, 6)
-    change: Array  # (2, nv)
-    answered: Array  # (2, nv)
-    bound: Array  # (2, nv)
+    coriolis: Array  # (2, nv)
+    coriolis_speed: Array  # (2, nv)
     reach: Array  # (nbody, 6) velocity of each body in free motion, as cvel
     live: Indices  # (ntree,), this and the next two: scratch of `bridge/ahead.py`
     depth: Array  # (ntree,)
@@ -288,7 +287,6 @@ class Workspace:
             np.zeros(model.ntree),
             np.zeros((model.nbody, 7)),
             np.zeros((model.nbody, 6)),
-            np.zeros((2, nv)),
             np.zeros((2, nv)),
             np.zeros((2, nv)),
             np.zeros((model.nbody, 6)),
