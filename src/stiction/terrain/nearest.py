@@ -32,7 +32,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
+from stiction.terrain.contacts import DIST, FRAME, GAP, GEOM, NORMAL, POINT, POS, frame_of
 
 Array = NDArray[np.float64]
 
@@ -394,6 +394,15 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
     return False
 
 
+@leaf
+def put_contact(first: Side, second: Side, n: Array, gap: float, out: Array) -> None:
+    """out (1, WIDTH) := the contact in the points of two features."""
+    out[0, GAP] = gap
+    for c in range(3):
+        out[0, POINT + c] = 0.5 * (first.point[c] + second.point[c])
+        out[0, NORMAL + c] = n[c]
+
+
 @kernel
 def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
     """The contact (1, 7) of two geoms of which MuJoCo has one: gap, point, normal from the first to
@@ -413,10 +422,7 @@ def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
         gap = dot3(away_of(first, second), three_of(n))
         if abs(gap - dist) > SAME_CONTACT * size:
             return 0
-        out[0, 0] = gap
-        for c in range(3):
-            out[0, 1 + c] = 0.5 * (first.point[c] + second.point[c])
-            out[0, 4 + c] = n[c]
+        put_contact(first, second, n, gap, out)
         return 1
     return 0
 

@@ -1,6 +1,7 @@
 """Contacts of pairs of geoms whose place is known better than MuJoCo's collisions have it: round
 sides side by side (`cylinders.py`), cylinders that stand and lie on faces (`ends.py`, `sides.py`),
-an edge across a face (`edges.py`), and what is found by iterations (`nearest.py`)."""
+cylinders that lean on boxes (`leaning.py`), an edge across a face (`edges.py`), and what is found
+by iterations (`nearest.py`)."""
 
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ from stiction.terrain.contacts import (
 from stiction.terrain.cylinders import is_round, meet_sides
 from stiction.terrain.edges import are_boxes, meet_edges
 from stiction.terrain.ends import meet_ends, meets_faces
+from stiction.terrain.leaning import are_cylinder_and_box, meet_leaning
 from stiction.terrain.nearest import are_iterated, meet_nearest
 from stiction.terrain.sides import meet_along
 
@@ -83,6 +85,7 @@ def replace_rough(m: int, d: int) -> None:
         changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
         if not changes and meets_faces(m, geoms[0], geoms[1]):
             changes = meet_on_face(m, d, contact, found) > 0
+            changes = changes or are_cylinder_and_box(m, geoms[0], geoms[1])
         if not changes and is_alone(start, k, ncon):
             changes = are_iterated(m, geoms[0], geoms[1])
             if not changes and are_boxes(m, geoms[0], geoms[1]):
@@ -137,6 +140,8 @@ def meet_better(m: int, d: int, contact: int, many: int, out: NDArray[np.float64
             return count
     if many == 1 and are_boxes(m, first, second):
         return meet_edges(m, d, contact, out)
+    if are_cylinder_and_box(m, first, second):
+        return meet_leaning(m, d, contact, many, out)
     if many == 1 and are_iterated(m, first, second):
         return meet_nearest(m, d, contact, out)
     return 0

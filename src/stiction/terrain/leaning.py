@@ -1,0 +1,327 @@
+"""Cylinders that lean on boxes, where MuJoCo gives several points of a face that they do not share.
+
+MuJoCo looks for a second contact along the face that it takes a cylinder's flat neighbour to have.
+Of a cylinder that leans on an edge or a corner, or with its rim, that face is a strip of its side,
+and the contacts lie wherever margins cut it: an edge may be a fifth of a millimetre within the
+cylinder, unseen. What leans touches in one point. It is sought from every feature of the cylinder
+and of the box (`nearest.py`) that is near MuJoCo's point, and must have a larger gap than the one
+along MuJoCo's normal: no direction parts two convex bodies better than that of a contact. An edge
+that is all but parallel to a flat end or to the axis touches at both ends of what they share,
+
+    corner on end, on side      where the edge ends
+    rim over edge               where the cylinder does, along the normal to both
+
+and on a side where it is nearest between them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stiction.bridge import layout
+from stiction.bridge.geom_types import BOX, CYLINDER
+from stiction.bridge.layout import offset
+from stiction.kernels.compile import kernel, leaf
+from stiction.terrain.contacts import DIST, FRAME, GAP, GEOM, NORMAL, POINT, POS, SIZE
+from stiction.terrain.cylinders import PARALLEL, SHARED_STRETCH
+from stiction.terrain.ends import FLAT_TILT
+from stiction.terrain.nearest import (
+    ONE_DIRECTION,
+    SAME_CONTACT,
+    Side,
+    Three,
+    away_of,
+    axis_of,
+    change_feature,
+    cross3,
+    dot3,
+    into,
+    least_size,
+    meet_nearest,
+    outward,
+    point_into,
+    put_contact,
+    put_middle_of_line,
+    scale_to_one,
+    settle_points,
+    take_side,
+    three_of,
+)
+
+Array = NDArray[np.float64]
+
+FEATURES_OF_CORNER = 7
+"""Features of a box that meet in a corner: itself, three edges, three faces."""
+
+VIEWS = 5
+"""Normals that a pair of features is looked at from, at most."""
+
+AS_GOOD = 1e-9
+"""What the contact may be short of the gap along MuJoCo's normal, over the size of the smaller
+geom."""
+
+# Kernels, typed by Numba and not here.
+number: Any = layout.number
+pointer: Any = layout.pointer
+integers: Any = layout.integers
+numbers: Any = layout.numbers
+
+_TYPE = offset("mjModel", "geom_type")
+
+
+@leaf
+def are_cylinder_and_box(m: int, first: int, second: int) -> bool:
+    """Whether these two geoms are a cylinder and a box."""
+    if first < 0 or second < 0:
+        return False
+    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
+    a, b = kind[first], kind[second]
+    return (a == CYLINDER and b == BOX) or (a == BOX and b == CYLINDER)
+
+
+@leaf
+def axis_along(box: Side, cylinder: Side) -> int:
+    """The axis of a box whose edges run along the cylinder, or -1."""
+    x = into(box, axis_of(cylinder, 2))
+    for c in range(3):
+        if 1.0 - x[c] * x[c] < ONE_DIRECTION * ONE_DIRECTION:
+            return c
+    return -1
+
+
+@leaf
+def reach_of(s: Side, n: Array) -> float:
+    """How far a box or a cylinder reaches along its outward normal, from its middle."""
+    x, y, z = outward(s, n)
+    if s.kind == BOX:
+        return abs(x) * s.size[0] + abs(y) * s.size[1] + abs(z) * s.size[2]
+    return np.hypot(x, y) * s.size[0] + abs(z) * s.size[1]
+
+
+@leaf
+def gap_along(first: Side, second: Side, n: Array) -> float:
+    """The gap between two geoms, seen along n (3,)."""
+    a, b = first.place, second.place
+    apart: Three = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    return dot3(apart, three_of(n)) - reach_of(first, n) - reach_of(second, n)
+
+
+@leaf
+def set_box_feature(box: Side, corner: Three, which: int) -> None:
+    """The feature `which` (1 to FEATURES_OF_CORNER) of those that meet in a corner."""
+    for c in range(3):
+        box.feature[c] = corner[c] if which & (1 << c) else 0.0
+
+
+@leaf
+def set_cylinder_feature(cylinder: Side, end: float, which: int) -> None:
+    """The side (0), the rim (1) or the flat (2) of an end."""
+    cylinder.feature[0] = 0.0 if which == 2 else 1.0
+    cylinder.feature[2] = 0.0 if which == 0 else end
+
+
+@leaf
+def may_touch(a: int, b: int, start: int) -> bool:
+    """Whether the features a of a cylinder and b of a box touch in one point, as seen from the view
+    `start`: side and edge or corner, rim and face or edge, end and corner. Normals of a rim on an
+    edge may lie far from MuJoCo's, others do not."""
+    sides = (b & 1) + ((b >> 1) & 1) + (b >> 2)
+    if a == 0:
+        return start == 0 and sides > 1
+    if a == 1:
+        return sides == 2 or (start == 0 and sides == 1)
+    return start == 0 and sides == 3
+
+
+@kernel
+def look_along(box: Side, which: int, n: Array) -> bool:
+    """n (3,) := where to look from: the middle of the normals that the box has there, or those of
+    its faces 0, 1 and 2. Whether there is that face."""
+    if which < 3 and box.feature[which] == 0.0:
+        return False
+    n[:] = 0.0
+    for k in range(3):
+        if which in (k, 3):
+            for c in range(3):
+                n[c] += box.sign * box.feature[k] * box.turn[c, k]
+    scale_to_one(n)
+    return True
+
+
+@kernel
+def settle_from(first: Side, second: Side, at: Array, size: float, n: Array) -> bool:
+    """Whether two features are nearest, as they are, in points that are found from `at` on."""
+    first.point[:], second.point[:] = at, at
+    settled = settle_points(first, second, size, n)
+    return settled and not change_feature(first, n) and not change_feature(second, n)
+
+
+@leaf
+def edge_along(box: Side, a: Three, feature: Array) -> int:
+    """The axis of the edge that a box turns to an end whose outward normal is a, if it is all but
+    parallel to it, or -1; feature (3,) := the sides that the edge lies on."""
+    x = into(box, a)
+    for c in range(3):
+        b, e = x[(c + 1) % 3], x[(c + 2) % 3]
+        if abs(x[c]) < FLAT_TILT and abs(b) > FLAT_TILT and abs(e) > FLAT_TILT:
+            feature[c], feature[(c + 1) % 3], feature[(c + 2) % 3] = 0.0, -np.sign(b), -np.sign(e)
+            return c
+    return -1
+
+
+@kernel
+def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
+    """Contacts (2, WIDTH) of an edge that lies on an end of a cylinder (1 or -1); their number, 0
+    where none does."""
+    a0, a1, a2 = axis_of(cylinder, 2)
+    a: Three = (end * a0, end * a1, end * a2)
+    axis = edge_along(box, a, box.feature)
+    if axis < 0:
+        return 0
+    u, radius = axis_of(box, axis), cylinder.size[0]
+    put_middle_of_line(box)
+    x = np.empty(3)
+    for c in range(3):
+        x[c] = box.point[c] - (cylinder.place[c] + cylinder.size[1] * a[c])
+    # Over the end, |x + s u| <= radius across a.
+    rise, height = dot3(u, a), dot3(three_of(x), a)
+    square = 1.0 - rise * rise
+    middle = -(dot3(three_of(x), u) - height * rise) / square
+    beside = dot3(three_of(x), three_of(x)) - height * height - square * middle * middle
+    if beside >= radius * radius:
+        return 0
+    half, count = np.sqrt((radius * radius - beside) / square), 0
+    for side in (-1.0, 1.0):
+        s, far = middle + side * half, box.size[axis]
+        if side * s < -far:
+            return 0
+        p: Three = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
+        normal: Three = a
+        if side * s > far:
+            s = side * far
+            p = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
+        else:
+            normal = cross3(u, cross3(a, p))
+        length = np.sqrt(dot3(normal, normal))
+        length = length if dot3(normal, a) > 0.0 else -length
+        over = dot3(p, a)
+        gap = over * dot3(a, normal) / length
+        out[count, GAP] = gap
+        for c in range(3):
+            way = cylinder.size[1] * a[c] + p[c] - 0.5 * over * a[c]
+            out[count, POINT + c] = cylinder.place[c] + way
+            out[count, NORMAL + c] = cylinder.sign * normal[c] / length
+        count += 1
+    return count
+
+
+@kernel
+def put_on_side(cylinder: Side, t: float, spoke: Three, normal: Three, out: Array) -> None:
+    """out (WIDTH,) := the contact of a side with what lies from the point t of its axis along
+    `spoke`, as seen along `normal`, of any length."""
+    far = np.sqrt(dot3(spoke, spoke))
+    length = np.sqrt(dot3(normal, normal))
+    over = far - cylinder.size[0]
+    out[GAP] = over * dot3(spoke, normal) / (far * length)
+    for c in range(3):
+        foot = cylinder.place[c] + t * cylinder.turn[c, 2]
+        out[POINT + c] = foot + (1.0 - 0.5 * over / far) * spoke[c]
+        out[NORMAL + c] = cylinder.sign * normal[c] / length
+
+
+@leaf
+def spoke_at(x: Three, rate: Three, t: float) -> Three:
+    """x + t rate"""
+    return x[0] + t * rate[0], x[1] + t * rate[1], x[2] + t * rate[2]
+
+
+@kernel
+def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Three, out: Array) -> int:
+    """Contacts (3, WIDTH) of the side of a cylinder with the edge through a corner that runs along
+    it, as the axis of the box does; their number, 0 where they share too little."""
+    set_box_feature(box, corner, FEATURES_OF_CORNER - (1 << axis))
+    put_middle_of_line(box)
+    u, v = axis_of(cylinder, 2), axis_of(box, axis)
+    place, middle = cylinder.place, box.point
+    x: Three = (middle[0] - place[0], middle[1] - place[1], middle[2] - place[2])
+    cosine, at = dot3(u, v), dot3(x, u)
+    # Across the axis, from its point t to the edge: x + t rate.
+    rate: Three = (v[0] / cosine - u[0], v[1] / cosine - u[1], v[2] / cosine - u[2])
+    x = spoke_at(x, (v[0] / cosine, v[1] / cosine, v[2] / cosine), -at)
+    reach, half = box.size[axis] * abs(cosine), cylinder.size[1]
+    low, high = max(-half, at - reach), min(half, at + reach)
+    if high - low < SHARED_STRETCH * cylinder.size[0]:
+        return 0
+    count = 0
+    for t in (low, high):
+        spoke = spoke_at(x, rate, t)
+        slope = dot3(spoke, v) / cosine if abs(t) == half else 0.0
+        put_on_side(cylinder, t, spoke, spoke_at(spoke, u, -slope), out[count])
+        count += 1
+    square = dot3(rate, rate)
+    if square > PARALLEL * PARALLEL:
+        t = -dot3(x, rate) / square
+        spoke = spoke_at(x, rate, t)
+        if low < t < high and dot3(spoke, spoke) > 0.0:
+            put_on_side(cylinder, t, spoke, spoke, out[count])
+            count += 1
+    return count
+
+
+@kernel
+def is_contact(first: Side, second: Side, size: float, out: Array, count: int) -> bool:
+    """Whether the deepest of some contacts (count, WIDTH) is as deep as two geoms are along its
+    normal."""
+    deepest = 0
+    for k in range(count):
+        if out[k, GAP] < out[deepest, GAP]:
+            deepest = k
+    seen = gap_along(first, second, out[deepest, NORMAL : NORMAL + 3])
+    return count > 0 and abs(seen - out[deepest, GAP]) < SAME_CONTACT * size
+
+
+@kernel
+def meet_leaning(m: int, d: int, contact: int, many: int, out: Array) -> int:
+    """Contacts (3, WIDTH) of a cylinder that leans on a box; their number, 0 where those stay that
+    MuJoCo has, `many` from `contact` on."""
+    geoms, deepest = integers(contact + GEOM, 2), contact
+    for k in range(1, many):
+        if number(contact + k * SIZE + DIST) < number(deepest + DIST):
+            deepest = contact + k * SIZE
+    at, seen = numbers(deepest + POS, 3), numbers(deepest + FRAME, 3)
+    first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
+    box, cylinder = (first, second) if first.kind == BOX else (second, first)
+    size = min(least_size(first), least_size(second))
+    x, y, z = point_into(box, at)
+    corner: Three = (np.sign(x), np.sign(y), np.sign(z))
+    axis = axis_along(box, cylinder)
+    if axis >= 0:
+        count = meet_edge_on_side(box, cylinder, axis, corner, out)
+        return count if is_contact(first, second, size, out, count) else 0
+    end, n = np.sign(point_into(cylinder, at)[2]), np.empty(3)
+    count = meet_edge_on_end(box, cylinder, end, out)
+    if is_contact(first, second, size, out, count):
+        return count
+    if many == 1 and meet_nearest(m, d, contact, out) == 1:
+        return 1
+    least = gap_along(first, second, seen) - AS_GOOD * size
+    for start in range(VIEWS):
+        for a in range(3):
+            for b in range(1, FEATURES_OF_CORNER + 1):
+                if not may_touch(a, b, start):
+                    continue
+                set_cylinder_feature(cylinder, end, a)
+                set_box_feature(box, corner, b)
+                n[:] = seen
+                if start > 0 and not look_along(box, start - 1, n):
+                    continue
+                if not settle_from(first, second, at, size, n):
+                    continue
+                gap = dot3(away_of(first, second), three_of(n))
+                if gap > least:
+                    put_contact(first, second, n, gap, out)
+                    return 1
+    return 0
