@@ -229,7 +229,7 @@ def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
 @lean
 def _recall(b: Blocks, g: Graph, s: BlockMatrix, k, request: Request, work):
     """Whether island k is to the bit what the guess answered, which then is the answer: at rest
-    before that step and after it."""
+    before that step and after it (`forget_moving`)."""
     digest = _digest_at_rest(b, g, s, k)
     same = digest != 0.0 and request.setting[Setting.WARM] != Guess.NONE
     for at in range(g.members[k], g.members[k + 1]):
@@ -239,6 +239,21 @@ def _recall(b: Blocks, g: Graph, s: BlockMatrix, k, request: Request, work):
     if same:
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
     return same
+
+
+@lean
+def forget_moving(g: Graph, s: BlockMatrix, v, inputs):
+    """Drops the digests of islands that the velocity v (nv,) sets in motion: who puts them back to
+    where they were asks for that motion again, and it is not kept."""
+    for k in range(g.size[Size.ISLANDS]):
+        rests = True
+        for p in range(g.positions[k], g.positions[k + 1]):
+            node = s.order[p]
+            for j in range(s.start[node], s.start[node + 1]):
+                rests = rests and v[j] == 0.0
+        if not rests:
+            for at in range(g.members[k], g.members[k + 1]):
+                inputs[g.member[at]] = 0.0
 
 
 @lean_leaf

@@ -32,7 +32,7 @@ from stiction.contact.certificate.grading import raise_scales, set_scales
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.islands import free_all, solve_all
+from stiction.contact.solvers.islands import forget_moving, free_all, solve_all
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
@@ -269,6 +269,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         if diverges(m, d, newton.v):
             return Stop.DIVERGED
         begun = ticks()
+        forget_moving(g, s, newton.v, request.inputs)
         write_step(m, d, config, b, newton, grading, request, step)
         deepest = pose_overlap(m, config, b, g, newton, request, step)
         if deepest > 0.0:
