@@ -105,6 +105,22 @@ def test_a_state_with_many_contacts_finds_room_in_a_new_simulator():
     assert state(other) == state(data)
 
 
+def test_a_state_kept_before_the_model_was_edited_is_answered_anew():
+    """A box that rested, on a floor that is slippery since: by the compiled solvers, not by
+    pivoting."""
+    model, data = load(BOX)
+    model.opt.gravity[:] = 4.0, 0.0, -9.0
+    sim = stiction.Simulator(model)
+    sim.step(data, 5)
+    kept = sim.get_state(data)
+    model.geom_friction[:, 0] = 0.1
+    sim.step(data)
+    sim.set_state(data, kept)
+    report = sim.step(data)
+    assert report.rung in ("interior point", "proximal")
+    assert data.qvel[0] == pytest.approx(model.opt.timestep * (4.0 - 0.9), rel=1e-6)
+
+
 def test_a_state_of_another_model_is_refused():
     model, data = load(BOX)
     other, elsewhere = jumble()

@@ -174,8 +174,10 @@ def _solve(m, d, config: Config, ground, address, last, found):
         ask(request, config.law, config.facets, warm, latest, config.budget)
         count = counts[Count.BLOCKS]
         if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
-            _note_no_work(counts)
-            break
+            if grade(address, config.tolerance) <= config.tolerance:
+                _note_no_work(counts)
+                break
+            last = np.int64(Seen.NOTHING)  # the model has changed, and they were kept before that
         solve_all(address, count)
         _sum_up(g, request, step)
         stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
