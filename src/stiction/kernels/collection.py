@@ -18,4 +18,13 @@ def without_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        _call_all_old()
         gc.enable()
+
+
+def _call_all_old() -> None:
+    """Puts all objects into the oldest generation, unseen: else they would all be young at once,
+    and searched as soon as Python is allowed to."""
+    if gc.get_freeze_count() == 0:  # else what somebody has frozen would thaw
+        gc.freeze()
+        gc.unfreeze()

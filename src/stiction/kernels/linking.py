@@ -21,11 +21,13 @@ import uuid
 from typing import Any
 
 from llvmlite.binding import Linkage
-from numba.core import errors, funcdesc, types
+from numba.core import errors, funcdesc, postproc, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import (
     FindLiterallyCalls,
@@ -205,6 +207,22 @@ class ArrayRewrites(NopythonRewrites):
 _INSTEAD = {NopythonRewrites: ArrayRewrites}
 
 
+class _Lifetimes(PostProcessor):
+    """Numba's, but for the variables that each block begins with, which only generators ask for,
+    and which it would work out half a dozen times."""
+
+    def run(self, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        """As Numba's own."""
+        if self.func_ir.is_generator:
+            super().run(emit_dels, extend_lifetimes)
+            return
+        self.func_ir.blocks = canonicalize_cfg(self.func_ir.blocks)
+        self.func_ir.variable_lifetime = VariableLifetime(self.func_ir.blocks)
+        self.func_ir.generator_info = None
+        if emit_dels:
+            self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
 class _Passes(PassManager):
     """Numba's, without a record of when each pass ran on what, and without a look through the whole
     function after each: a tenth of what all passes but the compiler's own took."""
@@ -213,10 +231,15 @@ class _Passes(PassManager):
     def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
         pss.analysis = self._analysis
         context: Any = errors  # some of it is made at run time, unseen by type checkers
-        with context.new_error_context("Pass {name}", name=pss.name()):
-            pss.run_initialization(internal_state)
-            pss.run_pass(internal_state)
-            pss.run_finalizer(internal_state)
+        module: Any = postproc
+        usual, module.PostProcessor = module.PostProcessor, _Lifetimes
+        try:
+            with context.new_error_context("Pass {name}", name=pss.name()):
+                pss.run_initialization(internal_state)
+                pss.run_pass(internal_state)
+                pss.run_finalizer(internal_state)
+        finally:
+            module.PostProcessor = usual
 
 
 class _KernelCompiler(CompilerBase):
