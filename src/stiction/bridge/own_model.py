@@ -1,13 +1,15 @@
 """The simulator's own copy of a model: same bodies, options and margins that suit the stepper.
 
 The user's model is never written to. What is changed in it is followed at every call, but for
-meshes and height fields, which need `OwnModel.refresh`.
+meshes and height fields, which need `OwnModel.refresh`. The copy has no textures.
 """
 
 from __future__ import annotations
 
 import copy
 import ctypes
+import mmap
+import sys
 
 import mujoco
 
@@ -35,6 +37,19 @@ def adopt_options(opt: mujoco.MjOption) -> None:
     opt.enableflags &= ~_NEVER
 
 
+def release_textures(model: mujoco.MjModel) -> None:
+    """Gives the memory of a model's textures back to the system, where it takes it: they read as
+    black from then on. No step looks at them, and they may be nearly all of a model."""
+    advise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
+    if advise is None or model.ntexdata < mmap.PAGESIZE:
+        return
+    start = model.tex_data.ctypes.data
+    first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    last = (start + model.tex_data.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if last > first:
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), mmap.MADV_DONTNEED)
+
+
 class OwnModel:
     """A copy of `source` for stepping; see the module's head."""
 
@@ -46,6 +61,7 @@ class OwnModel:
         """Copies the source anew, as it is now."""
         check_model(self.source)
         self.model = copy.copy(self.source)
+        release_textures(self.model)
         check_layout(self.model, mujoco.MjData(self.model))
         self.address = int(self.model._address)
         self.fields = Fields(self.source)
