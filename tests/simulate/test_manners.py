@@ -199,7 +199,7 @@ def test_a_simulator_does_not_hold_the_textures_of_its_model():
     """Of menagerie's models they are up to nine tenths."""
     painted = BOX.replace(
         "<worldbody>",
-        '<asset><texture type="2d" builtin="checker" width="4096" height="4096"'
+        '<asset><texture name="paint" type="2d" builtin="checker" width="4096" height="4096"'
         ' rgb1="1 0 0" rgb2="0 1 0"/></asset><worldbody>',
     )
     model, data = load(painted)
