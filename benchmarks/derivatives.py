@@ -64,7 +64,8 @@ class Differences:
     def __init__(self, sim, start):
         self.sim, self.start, self.data = sim, start, mujoco.MjData(sim.model)
 
-    def _end(self, k, amount):
+    def end(self, k, amount):
+        """Positions, and the rest of the state, after a step with variable k moved."""
         m, d = self.sim.model, self.data
         mujoco.mj_setState(m, d, self.start, STATE)
         n = 2 * m.nv + m.na
@@ -84,7 +85,7 @@ class Differences:
         out = np.zeros((2 * m.nv + m.na, 2 * m.nv + m.na + m.nu))
         place = np.zeros(m.nv)
         for k in range(out.shape[1]):
-            (ahead, fast), (behind, slow) = self._end(k, EPS), self._end(k, -EPS)
+            (ahead, fast), (behind, slow) = self.end(k, EPS), self.end(k, -EPS)
             mujoco.mj_differentiatePos(m, place, 2.0 * EPS, behind, ahead)
             out[:, k] = np.concatenate([place, (fast - slow) / (2.0 * EPS)])
         return out

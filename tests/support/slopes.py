@@ -25,8 +25,8 @@ def swell(model, by=1e-5):
             model.geom_aabb[g, 3:] += by
 
 
-def differences(sim, data, eps=EPS):
-    """(A, B) of the simulator's own step, in tangent space."""
+def differences(sim, data, eps=EPS, ends=(1.0, -1.0)):
+    """(A, B) of the simulator's own step, in tangent space; ends: of the differences, in eps."""
     m = sim.model
     start = np.empty(mujoco.mj_stateSize(m, STATE))
     mujoco.mj_getState(m, data, start, STATE)
@@ -45,10 +45,10 @@ def differences(sim, data, eps=EPS):
 
     out = np.zeros((n, n + m.nu))
     for k in range(n + m.nu):
-        (ahead, fast), (behind, slow) = end(k, eps), end(k, -eps)
-        place = np.zeros(m.nv)
-        mujoco.mj_differentiatePos(m, place, 2.0 * eps, behind, ahead)
-        out[:, k] = np.concatenate([place, (fast - slow) / (2.0 * eps)])
+        (ahead, fast), (behind, slow) = (end(k, far * eps) for far in ends)
+        place, apart = np.zeros(m.nv), (ends[0] - ends[1]) * eps
+        mujoco.mj_differentiatePos(m, place, apart, behind, ahead)
+        out[:, k] = np.concatenate([place, (fast - slow) / apart])
     return out[:, :n], out[:, n:]
 
 

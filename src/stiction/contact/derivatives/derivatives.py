@@ -108,10 +108,14 @@ class ContactDerivatives:
         problem; the derivatives hold for changes that are small beside it. inf without contacts.
 
         A contact that just touches, which neither bears nor parts, is at a border: its margin is
-        zero. Where others hold it in place, so that it could as well be left out, it does not
-        count."""
-        margin = self.behaviour.margin.copy()
-        margin[self.idle[self._are_held(self.idle)]] = np.inf
+        zero. So is a box row at its limit that does not move. Where others hold it in place, so
+        that it could as well be left out, it does not count. Zero, too, where friction leaves the
+        velocity undetermined: the answer is one of several, and so are its derivatives."""
+        if not self._system.is_determined:
+            return 0.0
+        margin, nc = self.behaviour.margin.copy(), self.problem.nc
+        idle = np.flatnonzero(margin < RESIDUAL)
+        margin[idle[self._are_held(idle[idle < nc], idle[idle >= nc] - nc)]] = np.inf
         return float(margin.min(initial=np.inf))
 
     @cached_property
@@ -119,18 +123,20 @@ class ContactDerivatives:
         """Contacts that just touch."""
         return np.flatnonzero(self.behaviour.margin[: self.problem.nc] < RESIDUAL)
 
-    def _are_held(self, contacts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these contacts cannot part for what others hold."""
-        if not len(contacts):
+    def _are_held(self, contacts: NDArray[np.int64], boxes: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these contacts and box rows cannot move for what others hold."""
+        if not len(contacts) and not len(boxes):
             return np.zeros(0, np.bool_)
         way, parent = self.behaviour, self.problem.arrays.box_contact
-        apart = np.zeros(self.problem.nc, np.bool_)
-        apart[contacts] = True
+        apart, loose = np.zeros(self.problem.nc, np.bool_), np.zeros(self.problem.nb, np.bool_)
+        apart[contacts], loose[boxes] = True, True
+        loose[parent >= 0] |= apart[parent[parent >= 0]]
         held = _stack(
             self._rows, self._turned, way.normal & ~apart, way.tangent & ~apart[:, None],
-            way.box & ~(apart[parent] & (parent >= 0)),
+            way.box & ~loose,
         )  # fmt: skip
-        return ModeSystem(self._inertia, held, held).spans(self._rows.normal[contacts])
+        idle = np.concatenate([self._rows.normal[contacts], self._rows.box[boxes]])
+        return ModeSystem(self._inertia, held, held).spans(idle)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ A = L L', rows divided by L and by their length, and E = U D V' with what exceed
     V' L'dv = D^-1 U' e                  what is held, by least squares
     L'dv    = L^-1 r + (G L^-T)' df      df: the least impulses that do it
 
-Where the velocity is unique dv does not depend on which impulses are taken.
+Where the velocity is unique dv does not depend on which impulses are taken (`is_determined`).
 
 Held rows may give way, E dv + C df = e: then E L^-T stands for V', and (E A^-1 G' + C)^+ gives df.
 """
@@ -46,7 +46,8 @@ class ModeSystem:
         self._length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         self._length[self._length == 0.0] = 1.0
         self._along = self._divide(along.T).T / self._length[:, None]
-        if soft is not None and soft.any():
+        self._gives_way = soft is not None and bool(soft.any())
+        if soft is not None and self._gives_way:
             self._basis, self._target = rows / self._length[:, None], np.eye(len(rows))
             gives = self._basis @ self._along.T + np.diag(soft / self._length**2)
             # Of its own size each row: one that gives way easily would drown the others.
@@ -81,6 +82,17 @@ class ModeSystem:
         wanted = self._impulse.T @ scaled
         free = free - self._basis.T @ wanted
         return self._inverse.T @ free, (self._target.T @ wanted) / self._length[:, None]
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether impulses that leave all held rows as they are leave the velocity, too: not so
+        where friction follows from loads that nothing determines, as those of four points of a
+        plate that slides and turns."""
+        if self._gives_way:
+            return True
+        rest = self._along - (self._along @ self._basis.T) @ (self._impulse.T @ self._along)
+        size = np.abs(self._along).max(initial=0.0)
+        return bool(np.abs(rest).max(initial=0.0) <= DEPENDENT_DIRECTION * size)
 
     def spans(self, rows: Array) -> NDArray[np.bool_]:
         """(n,) which of the rows (n, nv) depend on held ones."""

@@ -10,6 +10,9 @@ the velocity and the impulses of the step: nothing is solved again.
     gap, data                                  of each block
     push_w    -S w + N' f_w, speed_w = N w     the same of the overlap's correction w
     act       activations after the step
+
+A contact may be found elsewhere, or not at all, as soon as a mesh turns a little, whose lowest
+corner is then another one. Such variables are moved less (`LESS`).
 """
 
 from __future__ import annotations
@@ -48,6 +51,9 @@ Indices = NDArray[np.int64]
 _QPOS, _QVEL, _ACT, _TIME = (offset("mjData", name) for name in ("qpos", "qvel", "act", "time"))
 _NQ, _NA = offset("mjModel", "nq"), offset("mjModel", "na")
 
+LESS = 1e-2
+"""How far a variable is moved where contacts do not stay in place, over how far it should be."""
+
 
 class Level(IntEnum):
     """What must be evaluated anew where a variable has changed."""
@@ -69,6 +75,7 @@ class Reference(NamedTuple):
     impulse: Array  # (n, ROWS)
     correction: Array  # (nv,) w
     pushed: Array  # (n,) impulses that pushed overlap out
+    reach: Array  # (1,) how far a contact may be found from its place [m]
 
 
 @packed
@@ -82,7 +89,7 @@ class Reading(NamedTuple):
     push_w: Array  # (nv,)
     speed_w: Array  # (n,)
     act: Array  # (na,)
-    found: Array  # (n,) 1 where the block was there
+    found: Array  # (n,) 1 where the block was there, and where it was before
 
 
 @packed
@@ -155,6 +162,17 @@ def _match(ref: Reference, key, place, count, match):
 
 
 @kernel
+def _is_near(ref: Reference, i, step: Step, k):
+    """Whether block k is where block i of the reference was."""
+    if ref.key[i, Key.INDEX] < 0:
+        return True
+    apart = 0.0
+    for c in range(Place.X, Place.Z + 1):
+        apart += (step.place[k, c] - ref.place[i, c]) ** 2
+    return apart <= ref.reach[0] * ref.reach[0]
+
+
+@kernel
 def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: Reading):
     """Reads the problem of the blocks at the velocity and the impulses of the reference; force
     (cap, ROWS) is overwritten."""
@@ -166,7 +184,7 @@ def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: 
             force[i, r] = 0.0
     for i in range(ref.key.shape[0]):
         k = s.match[i]
-        out.found[i] = 1.0 if k >= 0 else 0.0
+        out.found[i] = 1.0 if k >= 0 and _is_near(ref, i, step, k) else 0.0
         out.speed_w[i] = out.gap[i] = 0.0
         for r in range(ROWS):
             out.speed[i, r] = 0.0
@@ -293,6 +311,15 @@ def _subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
 
 
 @kernel
+def _are_found(plus: Reading, minus: Reading):
+    """Whether all blocks were where they had been, on both sides."""
+    found = True
+    for i in range(plus.found.shape[0]):
+        found = found and plus.found[i] == 1.0 and minus.found[i] == 1.0
+    return found
+
+
+@kernel
 def _move(m, d, variable, amount, s: Scratch):
     """Moves a variable; of a degree of freedom, the position from s.qpos on."""
     if variable >= 0:
@@ -309,6 +336,30 @@ def _move(m, d, variable, amount, s: Scratch):
 
 
 @kernel
+def _evaluate_ends(
+    m, d, config: Config, ground, address, variable, level, far, spare, ref: Reference, ends,
+    s: Scratch,
+):  # fmt: skip
+    """Reads the problem with the variable moved by `far` to either side, and puts it back; why it
+    stopped."""
+    kept = number(variable) if variable >= 0 else 0.0
+    _move(m, d, variable, far, s)
+    if spare != 0:
+        set_const(m, spare)
+    stop = _evaluate(m, d, config, ground, address, level, ref, s, ends[0])
+    if stop == Stop.DONE:
+        _move(m, d, variable, -2.0 * far if variable >= 0 else -far, s)
+        if spare != 0:
+            set_const(m, spare)
+        stop = _evaluate(m, d, config, ground, address, level, ref, s, ends[1])
+    if variable >= 0:
+        numbers(variable, 1)[0] = kept
+    else:
+        _move(m, d, variable, 0.0, s)
+    return stop
+
+
+@kernel
 def differentiate(
     frame, m, d, config: Config, ground, address, variable, level, eps, spare, ref: Reference,
     ends, s: Scratch, out: Columns,
@@ -322,7 +373,6 @@ def differentiate(
     """
     if caught(frame, d) != 0:
         return Stop.ERROR
-    plus, minus = ends
     stop = Stop.DONE
     nq = s.qpos.shape[0]
     qpos = numbers(pointer(d + _QPOS), nq)
@@ -331,22 +381,16 @@ def differentiate(
     for c in range(variable.shape[0]):
         if c > 0 and level[c] != level[c - 1]:  # what is not evaluated again is the state's own
             stop = _pose(m, d, config, ground, address, Level.POSITION)
-        kept = number(variable[c]) if variable[c] >= 0 else 0.0
-        _move(m, d, variable[c], eps[c], s)
-        if spare != 0:
-            set_const(m, spare)
-        if stop == Stop.DONE:
-            stop = _evaluate(m, d, config, ground, address, level[c], ref, s, plus)
-        if stop == Stop.DONE:
-            _move(m, d, variable[c], -2.0 * eps[c] if variable[c] >= 0 else -eps[c], s)
-            if spare != 0:
-                set_const(m, spare)
-            stop = _evaluate(m, d, config, ground, address, level[c], ref, s, minus)
-        if variable[c] >= 0:
-            numbers(variable[c], 1)[0] = kept
-        else:
-            _move(m, d, variable[c], 0.0, s)
-        if stop != Stop.DONE:
-            return stop
-        _subtract(plus, minus, eps[c], out, c)
+        far = eps[c]
+        for attempt in range(2):
+            if stop == Stop.DONE:
+                stop = _evaluate_ends(
+                    m, d, config, ground, address, variable[c], level[c], far, spare, ref, ends, s
+                )
+            if stop != Stop.DONE:
+                return stop
+            if attempt == 1 or _are_found(ends[0], ends[1]):
+                break
+            far *= LESS
+        _subtract(ends[0], ends[1], far, out, c)
     return Stop.DONE

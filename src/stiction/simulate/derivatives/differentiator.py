@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
-from stiction.bridge.rows import Key, Place
+from stiction.bridge.rows import SAME_GAP, Key, Place
 from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import Blocks
@@ -27,6 +27,7 @@ from stiction.simulate.derivatives.differences import (
     differentiate,
     pose,
 )
+from stiction.simulate.derivatives.geometry import FOUND_ROUGHLY
 from stiction.simulate.derivatives.linearization import Indices, Solved
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives, Taken
 from stiction.simulate.derivatives.transition import INTEGRATION
@@ -184,10 +185,18 @@ class Differentiator:
             law,
             engine.settings.contact.facets or 0,
             float(self.model.opt.timestep),
+            self._alike(key),
             float(config.touch),
             float(config.slack),
             float(config.shallow),
         )
+
+    def _alike(self, key: Indices) -> Array:
+        """(n,) difference of two gaps of a block's pair that does not count [m]."""
+        geoms = np.where(key[:, Key.INDEX, None] >= 0, key[:, : Key.SECOND + 1], 0)
+        radius = self.model.geom_rbound[geoms]
+        radius = np.where(radius > 0.0, radius, np.inf).min(axis=1)
+        return np.where(key[:, Key.INDEX] >= 0, SAME_GAP * radius, 0.0)
 
     @cached_property
     def _variables(self) -> tuple[Indices, Indices, Array]:
@@ -260,7 +269,8 @@ class Differentiator:
     ) -> tuple[Columns, Stop]:
         """Central differences of the step's problem at the copy's state, see `differentiate`."""
         m = self.model
-        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed)
+        reach = np.array([FOUND_ROUGHLY * self._engine.own.size])
+        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed, reach)
         plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
         out = allocate_columns(len(variable), s.count, m.nv, m.na)
         stop = self._call(

@@ -47,6 +47,7 @@ class Solved:
     law: str
     facets: int
     dt: float
+    alike: Array  # (n,) difference of gaps of one pair that does not count [m]
     touch: float
     slack: float
     shallow: float
@@ -106,10 +107,13 @@ class StepLinearization:
         return out
 
     def _correct(self) -> None:
-        """The system of the correction: which rows it holds, and their share of the gap."""
+        """The system of the correction: which rows it holds, their share of the gap, and how far
+        contacts are from being held or not. Without overlap, it holds what would be held with a
+        little of it."""
         step = self.step
         self._share = np.ones(step.count)
         self._deepest = np.full(step.count, -1)
+        self._apart = np.full(len(self._contacts), np.inf)
         held = np.zeros(step.count, np.bool_)
         pressed = np.zeros(step.count, np.bool_)
         bears = step.impulse[self._contacts, 0] > 0.0
@@ -126,7 +130,8 @@ class StepLinearization:
                 continue
             held[joints] = True
             if at_rest:
-                held[contacts] = pressed[contacts] & (step.gap[contacts] <= step.touch)
+                touches = (pressed[contacts] & (step.gap[contacts] <= step.touch)).any()
+                held[contacts] = pressed[contacts] & touches
                 continue
             if deep > step.shallow:
                 share = max(CAUTIOUS, step.shallow / deep)
@@ -137,6 +142,13 @@ class StepLinearization:
             wanted = -self._share[contacts] * step.gap[contacts] / step.dt
             tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * np.abs(speed[contacts]).max()
             held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
+            # What lands with the step, and is held by nothing else, does so after it as well.
+            lands = pressed & (step.gap > step.touch) & (step.pushed == 0.0) & held
+            at = np.searchsorted(self._contacts, contacts)
+            scales = self.law.problem.scales
+            presses = step.pushed[contacts] * scales.inverse_normal[at]
+            parts = over(np.abs(presses - (speed[contacts] - wanted)), scales.contact[at])
+            self._apart[at] = np.where(lands[contacts], np.inf, parts)
         self._held = np.flatnonzero(held)
         self._system = None
         if len(self._held):
@@ -145,23 +157,60 @@ class StepLinearization:
 
     @property
     def margin(self) -> float:
-        """That of the law, and how far contacts that bear nothing, and that friction alone keeps in
-        place, are from the border of overlap, over the speeds of the step: on one side overlap is
-        corrected, which knows no friction, on the other nothing happens."""
+        """The least of the law's, of the correction's and of the gaps', over the speeds of the
+        step."""
+        parts = (self._correction_margin(), self._gap_margin(), self._order_margin())
+        return min(self.law.margin, *parts)
+
+    def _correction_margin(self) -> float:
+        """How far the nearest contact is from being held by the correction, or from not being so;
+        those that others hold in place as well do not count."""
+        idle = np.flatnonzero(self._apart < RESIDUAL)
+        if not len(idle):
+            return float(self._apart.min(initial=np.inf))
+        apart = self._apart.copy()
+        others = self._rows[np.setdiff1d(self._held, self._contacts[idle])]
+        apart[idle[self._span(others, idle)]] = np.inf
+        return float(apart.min(initial=np.inf))
+
+    def _gap_margin(self) -> float:
+        """How far contacts are from the border of overlap. On one side overlap is corrected, and
+        the velocity does not follow the gap; on the other it does, if it closes in the step. What
+        bears nothing has no such border, unless friction alone keeps it in place: the correction
+        knows no friction."""
         step, law = self.step, self.law
         touching = step.gap[self._contacts] <= step.touch
+        bears = law.behaviour.normal & (step.impulse[self._contacts, 0] > 0.0)
+        bears[law.idle] = False
         idle = law.idle[touching[law.idle]]
-        if np.isinf(step.slack) or not len(idle):
-            return law.margin
-        bears = touching & law.behaviour.normal
-        bears[idle] = False
-        rows = self._rows[self._contacts]
-        kept = ModeSystem(dense_mass(step.blocks, step.count), rows[bears], rows[bears])
-        loose = idle[~kept.spans(rows[idle])]
-        depth = np.abs(step.gap[self._contacts[loose]])
+        if np.isfinite(step.slack) and len(idle):
+            others = touching & bears
+            bears[idle] = ~self._span(self._rows[self._contacts[others]], idle)
+        depth = np.abs(step.gap[self._contacts[bears]])
         depth[depth <= step.touch] = 0.0
-        depth = over(depth / step.dt, law.problem.scales.contact[loose])
-        return min(law.margin, float(depth.min(initial=np.inf)))
+        depth = over(depth / step.dt, law.problem.scales.contact[bears])
+        return float(depth.min(initial=np.inf))
+
+    def _order_margin(self) -> float:
+        """How far contacts of one pair are from another order. Those that land together all have
+        the nearest one's gap (`_bounded_by`): another may be that, or one more land with it."""
+        step, rows = self.step, self._rows
+        source = self._source[self._contacts[self.law.behaviour.normal]]
+        nearest = np.inf
+        for i in np.unique(source[source >= 0]):
+            pair = (step.key[:, :2] == step.key[i, :2]).all(axis=1)
+            # Those with the same row move alike, and so stay in order.
+            pair &= np.abs(rows - rows[i]).max(axis=1) > ALIKE * np.abs(rows[i]).max()
+            apart = np.abs(step.gap[pair] - step.gap[i])
+            apart = np.concatenate([apart, np.abs(apart - step.alike[i])]) / step.dt
+            scale = self.law.problem.scales.contact[np.searchsorted(self._contacts, i)]
+            nearest = min(nearest, float(apart.min(initial=np.inf)) / scale)
+        return nearest
+
+    def _span(self, rows: Array, contacts: Indices) -> NDArray[np.bool_]:
+        """Which of these contacts' rows depend on the given ones."""
+        kept = ModeSystem(dense_mass(self.step.blocks, self.step.count), rows, rows)
+        return kept.spans(self._rows[self._contacts[contacts]])
 
     def solve(self, c: Columns) -> tuple[Array, Array]:
         """(dv+ (nv, k), dw (nv, k)) for k lines of changes."""

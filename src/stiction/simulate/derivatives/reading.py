@@ -86,11 +86,13 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
     if config.slack == np.inf:
         return count
     for island in range(g.size[Part.ISLANDS]):
-        deep, which, fastest = 0.0, -1, 0.0
+        deep, which, fastest, touches = 0.0, -1, 0.0, False
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
             if b.head[i, Head.KIND] == Kind.CONTACT:
                 fastest = max(fastest, abs(speed[i, 0]))
+                pressed = w.pressed[i] == 1
+                touches = touches or (pressed and step.place[i, Place.GAP] <= config.touch)
                 if -step.place[i, Place.GAP] > deep:
                     deep, which = -step.place[i, Place.GAP], i
         share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
@@ -99,7 +101,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
             gap = step.place[i, Place.GAP]
             if b.head[i, Head.KIND] != Kind.CONTACT:
                 continue
-            holds = w.pressed[i] == 1 and gap <= config.touch
+            holds = touches and w.pressed[i] == 1
             w.share[i], w.deepest[i] = 1.0, -1
             if deep > config.slack:
                 if gap <= 0.0:

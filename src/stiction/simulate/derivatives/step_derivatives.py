@@ -99,9 +99,11 @@ class StepDerivatives:
 
     @property
     def margin(self) -> float:
-        """How far the nearest contact, limit or dry joint is from another mode, over the speeds of
-        the step; inf without any. The derivatives hold for changes that are small beside it: zero
-        where a contact just touches, without a force."""
+        """How far the nearest contact, limit or dry joint is from a border, over the speeds of the
+        step; inf without any. The derivatives hold for changes that are small beside it. Borders
+        are those of modes, and of overlap: zero where something just touches, with or without a
+        force, and where friction leaves the velocity undetermined. Not those of geometry, as where
+        another edge comes to be the nearest."""
         return self._solved.margin
 
     @property
