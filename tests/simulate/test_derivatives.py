@@ -143,9 +143,7 @@ def test_closed_forms_agree_with_differences_of_what_comes_before_contact(name):
         control(model, data)
     found = stiction.Simulator(model).derivatives(data)
     assert found.is_compiled
-    differences = StepDerivatives(
-        found._source, found._physics, found.report, found._law, transition=None
-    )
+    differences = StepDerivatives(found._source, found._law, None, found.report)
     for have, want in ((found.A, differences.A), (found.B, differences.B)):
         size = max(1.0, np.abs(want).max(initial=0.0))
         assert_allclose(have / size, want / size, atol=1e-5)  # face on face: 5e-6

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from stiction.bridge.narrow_phase import TABLE
 from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.contact.problem.arrays import Array
+from stiction.kernels.clock import ticks_per_second
 from stiction.simulate.derivatives.differences import Columns, allocate_columns
 from stiction.simulate.derivatives.memory import Transition
 from stiction.simulate.derivatives.smooth import plain
 from stiction.simulate.derivatives.transition import (
     ASKS,
     INTEGRATION,
+    STOPS,
     Ask,
     Want,
     differentiate_step,
@@ -42,7 +44,7 @@ LEAST_ROOM = 8
 _DONE, _ERROR, _ROOM = int(Stop.DONE), int(Stop.ERROR), int(Stop.ROOM)
 _BLOCKS, _WATCHED = int(Count.BLOCKS), int(Count.WATCHED)
 _WANT, _LAW, _STAGE = int(Ask.WANT), int(Ask.LAW), int(Ask.STAGE)
-_BEFORE, _STOP = int(Ask.BEFORE), int(Ask.STOP)
+_BEFORE = int(Ask.BEFORE)
 _MATRICES, _SLOPES = int(Want.MATRICES), int(Want.SLOPES)
 
 
@@ -50,8 +52,9 @@ class CompiledDerivatives:
     """Of the step that an engine has taken last."""
 
     def __init__(self, engine: TimeEngine) -> None:
-        self._engine = engine
+        self._engine, self._session = engine, engine.session_address
         self._known: Config | None = None
+        self._asked: tuple[str, int] | None = None
         self._model = engine.own.model
         self._length = np.zeros(1)
         # As Numba's dispatcher itself: calls from Python cost.
@@ -77,6 +80,7 @@ class CompiledDerivatives:
     def adapt(self, own: OwnModel) -> None:
         """Adapts to a model that the engine steps; no stage where it needs another way."""
         engine, request = self._engine, self.request
+        self._asked = None
         self._model, self._length[0] = own.model, own.size
         request[Ask.FACETS] = engine.settings.contact.facets or 0
         request[Ask.STAGE], request[Ask.READY] = 0, 1
@@ -103,29 +107,47 @@ class CompiledDerivatives:
         """Takes the step from the state of `source`, with `data`, begun with the impulses of the
         workspace at the address `before`: whether it was taken, otherwise it is to be as any other;
         and A and B, or None where they need another way. `state` is the one that it began with."""
-        engine, request = self._engine, self.request
+        engine = self._engine
         if self._known is not engine.config:
             self.follow()
-        if not request[_STAGE] or engine.stale:
+        # After a compiled step Python itself is slow, its code no longer at hand: every line of
+        # this and of its callers takes ten times what it does in a loop.
+        if self._asked != (law, before) and not self._prepare(law, before):
             return False, None
-        request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
+        if engine.stale:
+            return False, None
         # As arrays: to find an array's address takes Python longer than to hand it over.
         A, B = np.empty(self._shapes[0]), np.empty(self._shapes[1])
         try:
             stop = self._step(
-                engine.session_address, data._address, source._address, self._start, self._address,
-                A, B,
-            )  # fmt: skip
+                self._session, data._address, source._address, self._start, self._address, A, B
+            )
         except SystemError as error:
             raise engine.guard.cause(error, data) from None
-        if stop != _DONE:
+        if stop == _DONE:
+            return True, (A, B)
+        if stop > 0:
             engine.guard.recover(data)
             return False, None
-        stop = request[_STOP]
-        if stop == _ROOM:
+        if stop + STOPS == _ROOM:
             self.make_room()
-            stop = self._call(data)
-        return True, (A, B) if stop == _DONE else None
+            if self._call(data) == _DONE:
+                return True, (A, B)
+        return True, None
+
+    def _prepare(self, law: str, before: int) -> bool:
+        """Asks for matrices of a step by that law; whether there are any."""
+        request = self.request
+        if not request[_STAGE] or law not in DIFFERENTIABLE:
+            return False
+        request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
+        self._asked = law, before
+        return True
+
+    @property
+    def spent(self) -> float:
+        """Time that the step of `take` took, with its derivatives [s]."""
+        return float(self.request[Ask.TICKS] / ticks_per_second())
 
     def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again
@@ -141,6 +163,7 @@ class CompiledDerivatives:
             self.follow()
         if not request[_STAGE] or engine.work.step.counts[_WATCHED]:
             return False
+        self._asked = None
         request[_WANT], request[_LAW] = want, DIFFERENTIABLE[law]
         stop = self._call(data)
         if stop == _ROOM:
@@ -169,6 +192,6 @@ class CompiledDerivatives:
     def _call(self, data: mujoco.MjData) -> int:
         engine = self._engine
         try:  # as `Guard.call` does, without a call of its own
-            return self._run(engine.session_address, data._address, self._start, self._address)
+            return self._run(self._session, data._address, self._start, self._address)
         except SystemError as error:
             raise engine.guard.cause(error, data) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import weakref
 from functools import cached_property
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -72,14 +71,18 @@ class Differentiator:
     def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is; before: the workspace with
         the impulses that the step would begin with."""
-        self._keep_last()
         engine, law = self._engine, self._engine.settings.contact.law
-        check_law(law)
+        if self._last is not None:
+            self._keep_last()
         engine.keep_last()
-        began = perf_counter()
         taken, transition = self._compiled.take(data, self._data, before.address, law)
+        if taken and transition is not None:
+            found = StepDerivatives(self, law, transition)
+            self._last = weakref.ref(found)
+            return found
         if taken:
-            return self._found(perf_counter() - began, law, transition)
+            return self._found(None, law, None)
+        check_law(law)
         model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)
@@ -104,13 +107,13 @@ class Differentiator:
         return self._found(report, law, self._compiled.matrices(data, law))
 
     def _found(
-        self, report: Report | float, law: str, transition: tuple[Array, Array] | None
+        self, report: Report | None, law: str, transition: tuple[Array, Array] | None
     ) -> StepDerivatives:
-        """What is told of the step that was taken. report: its own, or what it took [s]."""
+        """What is told of the step that was taken. report: its own, if it is known."""
         engine = self._engine
         if engine.config.bounce < np.inf and engine.work.step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
-        found = StepDerivatives(self, self._compiled.state.copy(), report, law, transition)
+        found = StepDerivatives(self, law, transition, report)
         self._last = weakref.ref(found)
         return found
 
@@ -123,9 +126,14 @@ class Differentiator:
                 found.keep()
             self._last = None
 
-    def report(self, physics: Array, spent: float) -> Report:
-        """Of the step that was taken last, from that state, in so much time [s]."""
-        return self._engine.report_step(physics[0] + self.model.opt.timestep, spent)
+    def report(self, physics: Array) -> Report:
+        """Of the step that was taken last, from that state."""
+        return self._engine.report_step(physics[0] + self.model.opt.timestep, self._compiled.spent)
+
+    @property
+    def state(self) -> Array:
+        """That the last step began with."""
+        return self._compiled.state
 
     def note(self) -> Taken:
         """What is kept of the step that was taken last."""

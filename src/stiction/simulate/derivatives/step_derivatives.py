@@ -52,20 +52,24 @@ class StepDerivatives:
     def __init__(
         self,
         source: Differentiator,
-        physics: Array,
-        report: Report | float,
         law: str,
         transition: tuple[Array, Array] | None,
+        report: Report | None = None,
         smoothing: float = 0.0,
     ) -> None:
-        """report: of the step, or how long that took [s]. law: that it was solved by. transition: A
-        and B, where they are known already."""
-        self._source, self._physics, self._reported = source, physics, report
-        self._law, self._smoothing = law, smoothing
+        """law: that the step was solved by. transition: A and B, where they are known already.
+        report: of the step, if there is one."""
+        self._source, self._law, self._smoothing = source, law, smoothing
+        self._reported = report
         self.is_compiled = transition is not None
         """Whether A and B come from closed forms, not from differences of the step's problem."""
         if transition is not None:
             self.__dict__["_transition"] = transition
+
+    @cached_property
+    def _physics(self) -> Array:
+        """The state that the step began with, as mjSTATE_INTEGRATION. Noted as `_taken` is."""
+        return self._source.state.copy()
 
     @cached_property
     def _taken(self) -> Taken:
@@ -75,13 +79,12 @@ class StepDerivatives:
     @cached_property
     def report(self) -> Report:
         """Of the step that is differentiated."""
-        if isinstance(self._reported, Report):
-            return self._reported
-        return self._source.report(self._physics, self._reported)
+        return self._reported or self._source.report(self._physics)
 
     def keep(self) -> None:
         """Notes what is needed of the step, which is about to be overwritten."""
         assert self._taken
+        assert len(self._physics)
         self.report.keep()
 
     @cached_property
@@ -130,7 +133,8 @@ class StepDerivatives:
         smoothing: product of normal impulse and parting speed, both over the scales of the step,
         at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
         """
-        made = StepDerivatives(self._source, self._physics, self.report, self._law, None, smoothing)
+        made = StepDerivatives(self._source, self._law, None, self.report, smoothing)
+        made.__dict__["_physics"] = self._physics
         made.__dict__["_taken"] = self._taken
         made.__dict__["_problem"] = self._problem
         made.__dict__["_solved"] = StepLinearization(self._problem, smoothing)

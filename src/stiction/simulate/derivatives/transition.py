@@ -23,6 +23,7 @@ from stiction.bridge.layout import number, numbers, offset, pointer, words
 from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
+from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.kernels.panel import clear
 from stiction.kernels.stage import call, stage
@@ -96,14 +97,17 @@ class Ask(IntEnum):
     """This and the rest are for `run_step`: the workspace with the impulses to begin with."""
     QUIET = 19
     """`Config.as_array` of steps without sensors."""
-    STOP = 20
-    """Why the request's stage stopped, afterwards."""
+    TICKS = 20
+    """What `run_step` took, afterwards, by the processor's counter."""
     SESSION = 21
     """The session without sensors, as many entries as there are in `Slot`."""
 
 
 ASKS = int(Ask.SESSION) + len(Slot)
 """Entries of a request."""
+
+STOPS = len(Stop)
+"""Entries of `Stop`."""
 
 
 @lean
@@ -266,8 +270,10 @@ def answer_request(session, d, request):
 def run_step(session, d, source, state, request, A, B):
     """Takes the step from the state of the data at `source` with the data at d, and calls the
     request's stage for it, with A and B for its first and second; the state (mjSTATE_INTEGRATION)
-    is left at the address `state`, and in d. Why the step stopped: where it was not taken, or
-    something watches it, it is to be taken as any other."""
+    is left at the address `state`, and in d. DONE, or why the stage stopped, less `Stop` entries,
+    or why the step did: where it was not taken, or something watches it, it is to be taken as any
+    other."""
+    began = ticks()
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
     ask, model, work = words(request, ASKS), slot(session, Slot.MODEL), slot(session, Slot.WORK)
@@ -288,8 +294,10 @@ def run_step(session, d, source, state, request, A, B):
         stop = call(slot(session, Slot.STEPS), quiet, d, np.int64(1), np.int64(0))
         if stop == Stop.DONE:
             mj.set_state(model, d, state, np.int32(INTEGRATION))
-            ask[Ask.STOP] = answer_request(session, d, request)
+            stop = answer_request(session, d, request)
+            stop = stop if stop == Stop.DONE else stop - STOPS
     leave(slot(session, Slot.FRAME))
+    ask[Ask.TICKS] = ticks() - began
     return stop
 
 
