@@ -216,18 +216,22 @@ class Simulator:
     def derivatives(self, data: mujoco.MjData, *, smoothing: float = 0.0) -> StepDerivatives:
         """Derivatives of the step that `step(data)` would take, at its modes; data is left as it
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
-        if not isinstance(self._engine, TimeEngine):
-            raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
         if type(smoothing) is not float and not is_number(smoothing):
             raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
         if data is None or data is not self._looked_at():
             validation.check_data(self._model, data)
             self._looked_at = weakref.ref(data)
         with self._lock:
-            if self._differentiator is None:
-                self._differentiator = Differentiator(TimeEngine(self._model, self.settings))
-            found = self._differentiator.differentiate(data, self._engine.work)
+            source = self._differentiator
+            if source is None:
+                source = self._differentiator = self._make_differentiator()
+            found = source.differentiate(data)
         return found.smoothed(smoothing) if smoothing else found
+
+    def _make_differentiator(self) -> Differentiator:
+        if not isinstance(self._engine, TimeEngine):
+            raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
+        return Differentiator(TimeEngine(self._model, self.settings), self._engine)
 
     def step1(self, data: mujoco.MjData) -> None:
         """Evaluates the state as it is for a controller: kinematics, contacts, velocities and

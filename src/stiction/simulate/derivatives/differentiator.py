@@ -54,10 +54,11 @@ _BLOCKS, _ISLANDS = int(Count.BLOCKS), int(Size.ISLANDS)
 
 
 class Differentiator:
-    """Of the steps of one engine, which nobody else takes steps with."""
+    """Of the steps of one engine, which nobody else takes steps with; user: the one whose impulses
+    steps begin with, if any."""
 
-    def __init__(self, engine: TimeEngine) -> None:
-        self._engine = engine
+    def __init__(self, engine: TimeEngine, user: TimeEngine | None = None) -> None:
+        self._engine, self._user = engine, user or engine
         self._data = mujoco.MjData(self.model)
         self._work = Workspace(self.model)
         self._compiled = CompiledDerivatives(engine)
@@ -68,14 +69,14 @@ class Differentiator:
         """The simulator's own copy of the model."""
         return self._engine.own.model
 
-    def differentiate(self, data: mujoco.MjData, before: Workspace) -> StepDerivatives:
-        """Of the step from the state of `data`, which is left as it is; before: the workspace with
-        the impulses that the step would begin with."""
+    def differentiate(self, data: mujoco.MjData) -> StepDerivatives:
+        """Of the step from the state of `data`, which is left as it is, and which begins with the
+        impulses that the user's engine has."""
         engine, law = self._engine, self._engine.settings.contact.law
         if self._last is not None:
             self._keep_last()
         engine.keep_last()
-        taken, transition = self._compiled.take(data, self._data, before.address, law)
+        taken, transition = self._compiled.take(data, self._data, self._user.work.address, law)
         if taken and transition is not None:
             found = StepDerivatives(self, law, transition)
             self._last = weakref.ref(found)
@@ -86,7 +87,7 @@ class Differentiator:
         model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)
-        engine.begin_from(before)
+        engine.begin_from(self._user.work)
         return self._differentiate()
 
     def differentiate_from(self, physics: Array, guess: Guess) -> StepDerivatives:
