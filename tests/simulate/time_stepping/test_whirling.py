@@ -3,6 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
+from mjcf import load
+from slopes import assert_agree
 
 import stiction
 from stiction.simulate.time_stepping.whirling import FAST_TURN
@@ -131,3 +133,27 @@ def test_a_batch_takes_fast_trees_as_a_simulator_does():
     batch.step(nstep=20)
     stiction.Simulator(model).step(data, 20)
     np.testing.assert_array_equal(batch.bind("qvel")[1], data.qvel)
+
+
+ARM = """<mujoco><option timestep=".004"/><worldbody>
+  <geom type="plane" size="5 5 .1" pos="0 0 -.65" friction=".5"/>
+  <body><joint name="a" axis="0 1 0"/>
+    <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+    <body pos=".3 0 0"><joint axis="0 1 .2"/><geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/>
+      <body pos=".3 0 0"><joint type="ball"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .3 0 0"/></body></body></body>
+  </worldbody><actuator><motor joint="a"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("on_floor", [False, True])
+def test_derivatives_are_those_of_bounded_coriolis_forces(on_floor):
+    model, data = load(ARM)
+    data.qpos[:2] = 0.3, 0.8
+    data.qvel[:] = 40.0, -55.0, 10.0, 30.0, -20.0
+    data.ctrl[:] = 0.5
+    if not on_floor:
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    sim = stiction.Simulator(model)
+    found = assert_agree(sim, data, 1e-6)
+    assert not found.is_compiled
+    assert any(mode is not stiction.Mode.SEPARATE for mode in found.modes) == on_floor

@@ -44,6 +44,7 @@ from stiction.kernels.compile import kernel
 from stiction.kernels.packing import packed
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.pose import fill_blocks, meet, move_smoothly
+from stiction.simulate.time_stepping.whirling import keep_energy, note_past, turns_fast
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
 Indices = NDArray[np.int64]
@@ -250,8 +251,14 @@ def _pose(m, d, config: Config, ground, address, level):
     since the data was evaluated."""
     b, _, _, request = unpack_problem(address)
     _, step = unpack_step(address)
-    if level == Level.POSITION or config.adhesion:
+    whirls = level != Level.ACTUATION and turns_fast(m, d, step)
+    step.counts[Count.WHIRLS] = np.int64(whirls)
+    if whirls:
+        note_past(m, d, address)
+    if level == Level.POSITION or whirls or config.adhesion:
         move_smoothly(m, d)
+        if whirls:
+            keep_energy(m, d, address)
         if not meet(m, d, config, ground, request, step, 0.0, False, False):
             return Stop.ARENA
     else:

@@ -195,7 +195,7 @@ def _differentiate(session, d, ground, request):
     count, dt, want = step.counts[Count.BLOCKS], number(m + _TIMESTEP), _entry(request, Ask.WANT)
     if count > w.f.shape[0]:
         return np.int64(Stop.ROOM)
-    if config.bounce < np.inf and _bounces(count, step):
+    if (config.bounce < np.inf and _bounces(count, step)) or _is_bounded(step):
         return np.int64(Stop.UNSOLVED)
     lifted = read_step(
         m, d, config, _entry(request, Ask.LAW), _entry(request, Ask.FACETS), address, own
@@ -243,6 +243,16 @@ def _bounces(count, step: Step):
             if step.impact[i, r] != 0.0:
                 return True
     return False
+
+
+@lean
+def _is_bounded(step: Step):
+    """Whether Coriolis forces were not taken as they are (`whirling.py`)."""
+    found = False
+    if step.counts[Count.WHIRLS] == 1:
+        for j in range(step.coriolis.shape[1]):
+            found = found or step.coriolis[1, j] != 0.0
+    return found
 
 
 @stage("int64(int64, int64, int64, int64)", eager=False, counted=True)
