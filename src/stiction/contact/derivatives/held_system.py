@@ -37,6 +37,9 @@ from stiction.kernels.vectors import LANES
 
 Indices = NDArray[np.int64]
 
+SHORTENED = 1e-2
+"""Square of what remains of a unit row, below which it is made orthogonal once more."""
+
 
 @packed
 class Solved(NamedTuple):
@@ -130,10 +133,12 @@ def _find_basis(m, s: Solved):
         at = size * wide
         for j in range(wide):
             basis[size, j] = rows[which, j]
-        for p in range(size):
-            along = dot(basis, p * wide, basis, at, wide)
-            add_scaled(basis, at, -along, basis, p * wide, wide)
-        length = np.sqrt(dot(basis, at, basis, at, wide))
+        if length < SHORTENED:  # what little remains holds rounding of the rest
+            for p in range(size):
+                along = dot(basis, p * wide, basis, at, wide)
+                add_scaled(basis, at, -along, basis, p * wide, wide)
+            length = dot(basis, at, basis, at, wide)
+        length = np.sqrt(length)
         for j in range(wide):
             basis[size, j] /= length
         s.taken[size], left[0, which] = which, 0.0
