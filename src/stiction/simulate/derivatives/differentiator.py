@@ -38,7 +38,7 @@ from stiction.simulate.time_stepping.workspace import Count, Record, Workspace
 if TYPE_CHECKING:
     from stiction.simulate.time_stepping.engine import TimeEngine
 
-POSITION_STEP = 1e-5
+POSITION_STEP = 3e-6
 """How far positions and inputs are moved, over their own size: halfway, in digits, between the
 curvature that central differences miss and the rounding that they magnify."""
 
