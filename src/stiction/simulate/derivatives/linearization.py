@@ -198,13 +198,14 @@ class StepLinearization:
         source = self._source[self._contacts[self.law.behaviour.normal]]
         nearest = np.inf
         for i in np.unique(source[source >= 0]):
-            pair = (step.key[:, :2] == step.key[i, :2]).all(axis=1)
+            pair = np.flatnonzero((step.key[:, :2] == step.key[i, :2]).all(axis=1))
             # Those with the same row move alike, and so stay in order.
-            pair &= np.abs(rows - rows[i]).max(axis=1) > ALIKE * np.abs(rows[i]).max()
-            apart = np.abs(step.gap[pair] - step.gap[i])
+            turn = np.abs(rows[pair] - rows[i]).max(axis=1) > ALIKE * np.abs(rows[i]).max()
+            apart = np.abs(step.gap[pair[turn]] - step.gap[i])
             apart = np.concatenate([apart, np.abs(apart - step.alike[i])]) / step.dt
             scale = self.law.problem.scales.contact[np.searchsorted(self._contacts, i)]
-            nearest = min(nearest, float(apart.min(initial=np.inf)) / scale)
+            if scale > 0.0:
+                nearest = min(nearest, float(apart.min(initial=np.inf) / scale))
         return nearest
 
     def _span(self, rows: Array, contacts: Indices) -> NDArray[np.bool_]:
