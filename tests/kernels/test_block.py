@@ -110,3 +110,16 @@ def test_branches_of_a_tree_do_not_fill_each_other(symmetric):
 def test_what_is_singular_is_told(symmetric):
     A = np.ones((9, 9))
     assert _factor(within(A, 7), 9, np.zeros(11, np.int64), symmetric) == 0.0
+
+
+def test_a_body_s_block_is_divided_as_its_columns_are_to_the_bit():
+    rng = np.random.default_rng(3)
+    factors, pivot = within(rng.normal(size=(6, 6)), 7), np.zeros(8, np.int64)
+    _factor(factors, 6, pivot, False)
+    X = rng.normal(size=(6, 6))
+    B = within(X, 3)
+    _divide_block(factors, 6, pivot, B, 6)
+    for k in range(6):
+        r = within(X[:, k], 2)
+        _divide_vector(factors, 6, pivot, r)
+        np.testing.assert_array_equal(B[3:39].reshape(6, 6)[:, k], r[2:8])

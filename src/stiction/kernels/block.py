@@ -57,12 +57,18 @@ def _take_rows(C, c, A, a, k, B, b, m):
             runs.take_scaled(C, c, A[a + j], B, b + j * m, m)
 
 
-@lean
+@lean_leaf
 def take_product(C, c, A, a, B, b, n, k, m):
     """C (n, m) -= A (n, k) B (k, m), each from its own first entry on."""
     if n == BODY and k == BODY and m == BODY:
         six.take_product(C, c, A, a, B, b)
-        return
+    else:
+        _take_other_product(C, c, A, a, B, b, n, k, m)
+
+
+@lean
+def _take_other_product(C, c, A, a, B, b, n, k, m):
+    """The same of blocks that are not of bodies."""
     if n == PLANAR and k == PLANAR and m == PLANAR:
         _take_planar_product(C, c, A, a, B, b)
         return
@@ -173,9 +179,21 @@ def _divide_six(A, o, n, B, b):
             B[b + BODY * i + j] *= inverse
 
 
-@lean
+@lean_leaf
 def divide_block(A, o, n, pivot, w, B, b, m):
     """B (n, m) := A^-1 B of the factored block A."""
+    if n == BODY and m == BODY:
+        for k in range(BODY - 1, -1, -1):
+            if pivot[w + k] != k:
+                _exchange(B, b + BODY * k, b + BODY * pivot[w + k], BODY)
+        six.divide(A, o, B, b)
+    else:
+        _divide_other_block(A, o, n, pivot, w, B, b, m)
+
+
+@lean
+def _divide_other_block(A, o, n, pivot, w, B, b, m):
+    """The same of blocks of which not both are of bodies."""
     for k in range(n - 1, -1, -1):
         if pivot[w + k] != k:
             _exchange(B, b + m * k, b + m * pivot[w + k], m)
@@ -201,6 +219,9 @@ def divide_vector(A, o, n, pivot, w, r):
             kept = r[w + k]
             r[w + k] = r[w + other]
             r[w + other] = kept
+    if n == BODY:
+        six.divide_vector(A, o, r, w)
+        return
     for i in range(n - 2, -1, -1):
         r[w + i] = less_dot(r[w + i], A, o + n * i + i + 1, r, w + i + 1, n - 1 - i)
     for i in range(n):

@@ -11,6 +11,7 @@ is symmetric then stays so to the last bit, and comes to rest exactly.
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir
@@ -117,6 +118,17 @@ def take_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any) -> Any
     return types.void(out, index, number, A, index), generate
 
 
+def _entry(context: Any, builder: Any, kind: Any, array: Any, at: Any, k: int) -> Any:
+    """One number of an array: the k-th from entry `at` on."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.load(builder.gep(data, [_after(builder, at, k)]))
+
+
+def _after(builder: Any, at: Any, k: int) -> Any:
+    """k entries on."""
+    return builder.add(at, at.type(k))
+
+
 @_intrinsic
 def take_product(typingctx: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
     """C -= A B, of blocks of six rows and columns."""
@@ -124,23 +136,108 @@ def take_product(typingctx: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         to, c, first, a, second, b = args
-        entries = context.make_array(sig.args[2])(context, builder, first).data
-
-        def after(at: Any, k: int) -> Any:
-            return builder.add(at, at.type(k))
-
-        rows = [_load(context, builder, sig.args[4], second, after(b, 6 * k)) for k in range(6)]
+        # Rows are taken negative, not entries: these are read and repeated in one instruction then.
+        rows = [
+            builder.fneg(_load(context, builder, sig.args[4], second, _after(builder, b, 6 * k)))
+            for k in range(6)
+        ]
         for i in range(6):
-            pointer = _pointer(context, builder, sig.args[0], to, after(c, 6 * i))
+            pointer = _pointer(context, builder, sig.args[0], to, _after(builder, c, 6 * i))
             total = builder.load(pointer, align=8)
             for k in range(6):
-                entry = builder.load(builder.gep(entries, [after(a, 6 * i + k)]))
-                factor = _repeated(builder, builder.fneg(entry))
-                total = _add(builder, total, factor, rows[k], FUSED)
+                entry = _entry(context, builder, sig.args[2], first, a, 6 * i + k)
+                total = _add(builder, total, _repeated(builder, entry), rows[k], FUSED)
             builder.store(total, pointer, align=8)
         return context.get_dummy_value()
 
     return types.void(C, index, A, index, B, index), generate
+
+
+def _divided(builder: Any, rows: list[Any], entry: Callable[[int, int], Any]) -> list[Any]:
+    """(U L)^-1 times six rows, or numbers; entry: of the factors, as `block.py` keeps them: U above
+    the diagonal, with ones on it, L below, the inverses of its pivots between."""
+    found = list(rows)
+    for i in range(4, -1, -1):
+        for k in range(i + 1, 6):
+            found[i] = builder.fsub(found[i], builder.fmul(entry(i, k), found[k]))
+    for i in range(6):
+        for k in range(i):
+            found[i] = builder.fsub(found[i], builder.fmul(entry(i, k), found[k]))
+        found[i] = builder.fmul(found[i], entry(i, i))
+    return found
+
+
+@_intrinsic
+def divide(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
+    """B := (U L)^-1 B, of blocks of six rows and columns; A has the factors."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        factors, a, to, b = args
+        pointers = [
+            _pointer(context, builder, sig.args[2], to, _after(builder, b, 6 * k)) for k in range(6)
+        ]
+        rows = [builder.load(pointer, align=8) for pointer in pointers]
+
+        def entry(i: int, k: int) -> Any:
+            number = _entry(context, builder, sig.args[0], factors, a, 6 * i + k)
+            return _repeated(builder, number)
+
+        for pointer, row in zip(pointers, _divided(builder, rows, entry), strict=True):
+            builder.store(row, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(A, index, B, index), generate
+
+
+@_intrinsic
+def divide_vector(typingctx: Any, A: Any, a: Any, r: Any, w: Any) -> Any:
+    """r[w:w+6] := (U L)^-1 r[w:w+6], with the factors of `divide`."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        factors, a, vector, w = args
+        data = context.make_array(sig.args[2])(context, builder, vector).data
+        pointers = [builder.gep(data, [_after(builder, w, k)]) for k in range(6)]
+        parts = [builder.load(pointer) for pointer in pointers]
+
+        def entry(i: int, k: int) -> Any:
+            return _entry(context, builder, sig.args[0], factors, a, 6 * i + k)
+
+        for pointer, part in zip(pointers, _divided(builder, parts, entry), strict=True):
+            builder.store(part, pointer)
+        return context.get_dummy_value()
+
+    return types.void(A, index, r, index), generate
+
+
+@_intrinsic
+def take_moved(typingctx: Any, out: Any, o: Any, A: Any, a: Any, r: Any, w: Any) -> Any:
+    """out[o:o+6] -= A r[w:w+6], of a block of six rows and columns, each sum as in `dot`."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, block, a, vector, w = args
+        factor = _load(context, builder, sig.args[4], vector, w)
+        pointer = _pointer(context, builder, sig.args[0], to, o)
+        total = builder.load(pointer, align=8)
+        moved = ir.Constant(SIX, ir.Undefined)
+        for i in range(6):
+            row = _load(context, builder, sig.args[2], block, _after(builder, a, 6 * i))
+            found = _sum_of_six(builder, builder.fmul(row, factor))
+            moved = builder.insert_element(moved, found, ir.IntType(32)(i))
+        builder.store(builder.fsub(total, moved), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, index, A, index, r, index), generate
+
+
+def _sum_of_six(builder: Any, product: Any) -> Any:
+    """Of the entries of a vector, the first three and the last three first."""
+    parts = [builder.extract_element(product, ir.IntType(32)(k)) for k in range(6)]
+    left = builder.fadd(builder.fadd(parts[0], parts[1]), parts[2])
+    right = builder.fadd(builder.fadd(parts[3], parts[4]), parts[5])
+    return builder.fadd(left, right)
 
 
 @_intrinsic
@@ -154,10 +251,7 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
             _load(context, builder, sig.args[0], first, a),
             _load(context, builder, sig.args[2], second, b),
         )
-        parts = [builder.extract_element(product, ir.IntType(32)(k)) for k in range(6)]
-        left = builder.fadd(builder.fadd(parts[0], parts[1]), parts[2])
-        right = builder.fadd(builder.fadd(parts[3], parts[4]), parts[5])
-        return builder.fadd(left, right)
+        return _sum_of_six(builder, product)
 
     return number(A, index, B, index), generate
 

@@ -244,6 +244,9 @@ def _pass_on(s: BlockMatrix, k, n, first, r):
     for x in range(s.column[k], s.column[k + 1]):
         other = s.order[s.row[x]]
         to, m, at = s.start[other], s.start[other + 1] - s.start[other], s.at[x]
+        if n == BODY and m == BODY:
+            six.take_moved(r, to, s.lower, at, r, first)
+            continue
         if n == BODY:
             for i in range(m):
                 r[to + i] -= six.dot(s.lower, at + BODY * i, r, first)
@@ -270,6 +273,9 @@ def solve(s: BlockMatrix, low, high, r):
         for x in range(s.column[k], s.column[k + 1]):
             other = order[s.row[x]]
             come, m, at = start[other], start[other + 1] - start[other], s.at[x]
+            if n == BODY and m == BODY:
+                six.take_moved(r, first, U, at, r, come)
+                continue
             if m == BODY:
                 for i in range(n):
                     r[first + i] -= six.dot(U, at + BODY * i, r, come)
