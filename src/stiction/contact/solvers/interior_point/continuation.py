@@ -62,6 +62,7 @@ from stiction.contact.solvers.interior_point.columns import (
 from stiction.contact.solvers.interior_point.iteration import (
     RESUMED_ATTEMPT,
     SOLVED,
+    UNREFINED_GAP,
     direct,
     factor,
     follow_attempt,
@@ -380,25 +381,26 @@ def _rest_along(g: Graph, k, w: InteriorWorkspace, weight, gap, rounding):
 @lean
 def _head_on(
     address, b: Blocks, g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace, weight, gap,
-    whole, rounding,
+    whole, rounding, refined,
 ):  # fmt: skip
     """Factors the matrix at the point at hand: (sign of the determinant, longest step along the
     tangent by the gap, longest step against it, change of the gap by the correction). The tangent
-    is noted; the direction at hand is the correction. whole: x . y at gap one."""
+    is noted; the direction at hand is the correction. whole: x . y at gap one; refined: whether
+    rounding counts."""
     scale_cones(b, g, k, w, weight)
     sign = factor(address, k, 1.0, np.int64(0))
     if sign == 0.0:
         return sign, 0.0, 0.0, 0.0
     _aim_at(g, k, w, 0.0, whole)
     _rest_along(g, k, w, weight, gap, rounding)
-    ahead = direct(address, k, 1.0, np.int64(1), 0.0)
+    ahead = direct(address, k, 1.0, refined, 0.0)
     _note_tangent(g, s, y, k, w)
     _combine(g, s, y, k, w, -1.0, 0.0)
     behind = find_longest_step(b, g, k, w, weight)
     _place(b, g, s, y, k, w, weight, gap, rounding)
     scale_cones(b, g, k, w, weight)
     _aim_at(g, k, w, 1.0, gap * whole)
-    direct(address, k, 1.0, np.int64(1), 1.0)
+    direct(address, k, 1.0, refined, 1.0)
     along = _project(b, g, k, w, weight, gap)
     _combine(g, s, y, k, w, 1.0, along)
     return sign, ahead, behind, along
@@ -465,8 +467,9 @@ def follow_turns(address, k, load, number, best):
         if correction == 0:
             _note_point(g, s, k, w, np.int64(0))
             here = gap
+        refined = np.int64(gap * whole <= UNREFINED_GAP * load * load)
         sign, ahead, behind, change = _head_on(
-            address, b, g, s, y, k, w, weight, gap, whole, unit * np.sqrt(gap)
+            address, b, g, s, y, k, w, weight, gap, whole, unit * np.sqrt(gap), refined
         )
         if sign == 0.0:
             break
