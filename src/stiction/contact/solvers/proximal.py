@@ -404,7 +404,7 @@ def copy_island(g: Graph, s: BlockMatrix, k, from_f, from_v, to_f, to_v):
 
 
 @lean
-def _move(
+def move_island(
     b: Blocks, g: Graph, s: BlockMatrix, y: System, k, work: NewtonWorkspace, memory, eps
 ):  # fmt: skip
     """v += x; u and f change with it. By the change itself, because the speeds' rounding, divided
@@ -474,7 +474,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
         # With memory an iteration refines the one before; a symmetric system needs no more.
         solve(b, g, s, y, k, np.int64(whole))
-        _move(b, g, s, y, k, work, memory, eps)
+        move_island(b, g, s, y, k, work, memory, eps)
         residual = residual_of(b, g, k, law, facets, u, f, work.weight, load)
         if not residual < np.inf:
             break

@@ -28,6 +28,7 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
+from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.coarse import follow_coarsely
 from stiction.contact.solvers.interior_point.continuation import follow_turns
 from stiction.contact.solvers.islands import free_islands, take_turn
@@ -86,7 +87,7 @@ _FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 LATE_STAGES = (
     replace_rough, pass_by, follow_turns, take_turn, spread_residual, part_island,
-    follow_coarsely, sweep_island, note_momenta, bound_energy,
+    follow_coarsely, drift_island, sweep_island, note_momenta, bound_energy,
 )  # fmt: skip
 """What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
 step that needs it."""
