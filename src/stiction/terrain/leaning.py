@@ -1,12 +1,14 @@
-"""Cylinders that lean on boxes, where MuJoCo gives several points of a face that they do not share.
+"""Cylinders that lean on boxes, on capsules and on each other, where MuJoCo gives several points of
+a face that they do not share.
 
 MuJoCo looks for a second contact along the face that it takes a cylinder's flat neighbour to have.
 Of a cylinder that leans on an edge or a corner, or with its rim, that face is a strip of its side,
 and the contacts lie wherever margins cut it: an edge may be a fifth of a millimetre within the
-cylinder, unseen. What leans touches in one point. It is sought from every feature of the cylinder
-and of the box (`nearest.py`) that is near MuJoCo's point, and must have a larger gap than the one
-along MuJoCo's normal: no direction parts two convex bodies better than that of a contact. An edge
-that is all but parallel to a flat end or to the axis touches at both ends of what they share,
+cylinder, unseen, and a capsule across a rim a whole one. What leans touches in one point. It is
+sought from every feature of the two (`nearest.py`) that is near MuJoCo's point, and must have a
+larger gap than the one along MuJoCo's normal: no direction parts two convex bodies better than that
+of a contact. An edge that is all but parallel to a flat end or to the axis touches at both ends of
+what they share,
 
     corner on end, on side      where the edge ends
     rim over edge               where the cylinder does, along the normal to both
@@ -22,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CYLINDER
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.terrain.contacts import DIST, FRAME, GAP, GEOM, NORMAL, POINT, POS, SIZE
@@ -73,13 +75,16 @@ _TYPE = offset("mjModel", "geom_type")
 
 
 @leaf
-def are_cylinder_and_box(m: int, first: int, second: int) -> bool:
-    """Whether these two geoms are a cylinder and a box."""
+def may_lean(m: int, first: int, second: int) -> bool:
+    """Whether one of these two geoms is a cylinder, and the other one a box, a capsule or another
+    cylinder."""
     if first < 0 or second < 0:
         return False
     kind = integers(pointer(m + _TYPE), max(first, second) + 1)
     a, b = kind[first], kind[second]
-    return (a == CYLINDER and b == BOX) or (a == BOX and b == CYLINDER)
+    if b == CYLINDER:
+        return a in (CAPSULE, CYLINDER, BOX)
+    return a == CYLINDER and b in (CAPSULE, BOX)
 
 
 @leaf
@@ -94,11 +99,12 @@ def axis_along(box: Side, cylinder: Side) -> int:
 
 @leaf
 def reach_of(s: Side, n: Array) -> float:
-    """How far a box or a cylinder reaches along its outward normal, from its middle."""
+    """How far a box, a cylinder or a capsule reaches along its outward normal, from its middle."""
     x, y, z = outward(s, n)
     if s.kind == BOX:
         return abs(x) * s.size[0] + abs(y) * s.size[1] + abs(z) * s.size[2]
-    return np.hypot(x, y) * s.size[0] + abs(z) * s.size[1]
+    round_part = s.size[0] if s.kind == CAPSULE else np.hypot(x, y) * s.size[0]
+    return round_part + abs(z) * s.size[1]
 
 
 @leaf
@@ -117,10 +123,10 @@ def set_box_feature(box: Side, corner: Three, which: int) -> None:
 
 
 @leaf
-def set_cylinder_feature(cylinder: Side, end: float, which: int) -> None:
-    """The side (0), the rim (1) or the flat (2) of an end."""
-    cylinder.feature[0] = 0.0 if which == 2 else 1.0
-    cylinder.feature[2] = 0.0 if which == 0 else end
+def set_round_feature(s: Side, end: float, which: int) -> None:
+    """Of a cylinder or a capsule the side (0), the rim or cap (1) or the flat (2) of an end."""
+    s.feature[0] = 0.0 if which == 2 else 1.0
+    s.feature[2] = 0.0 if which == 0 else end
 
 
 @leaf
@@ -284,36 +290,65 @@ def is_contact(first: Side, second: Side, size: float, out: Array, count: int) -
 
 
 @kernel
-def meet_leaning(m: int, d: int, contact: int, many: int, out: Array) -> int:
-    """Contacts (3, WIDTH) of a cylinder that leans on a box; their number, 0 where those stay that
-    MuJoCo has, `many` from `contact` on."""
-    geoms, deepest = integers(contact + GEOM, 2), contact
-    for k in range(1, many):
-        if number(contact + k * SIZE + DIST) < number(deepest + DIST):
-            deepest = contact + k * SIZE
-    at, seen = numbers(deepest + POS, 3), numbers(deepest + FRAME, 3)
-    first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
+def look_at_rim(s: Side, end: float, at: Array, n: Array) -> bool:
+    """n (3,) := the middle of the normals that a rim has beside `at`; whether it has any there."""
+    x, y, _ = point_into(s, at)
+    far = np.hypot(x, y)
+    if s.kind != CYLINDER or far == 0.0:
+        return False
+    for c in range(3):
+        n[c] = (x * s.turn[c, 0] + y * s.turn[c, 1]) / far + end * s.turn[c, 2]
+        n[c] *= s.sign
+    scale_to_one(n)
+    return True
+
+
+@kernel
+def lean_on_round(
+    first: Side, second: Side, at: Array, seen: Array, size: float, out: Array
+) -> int:
+    """The contact (1, WIDTH) of a cylinder with a capsule or another cylinder, near `at`; 1, or 0
+    where none is found. What lies on an end is no leaning."""
+    ends = (np.sign(point_into(first, at)[2]), np.sign(point_into(second, at)[2]))
+    lies = abs(dot3(axis_of(first, 2), axis_of(second, 2))) < FLAT_TILT
+    least, n = gap_along(first, second, seen) - AS_GOOD * size, np.empty(3)
+    for start in range(3):
+        for a in range(2 if first.kind == CAPSULE else 3):
+            for b in range(2 if second.kind == CAPSULE else 3):
+                if (a == 2 or b == 2) and (a == b or a == 0 or b == 0 or lies):
+                    continue
+                if start > 0 and not (a == 1 or b == 1):
+                    continue
+                set_round_feature(first, ends[0], a)
+                set_round_feature(second, ends[1], b)
+                n[:] = seen
+                if start == 1 and not (a == 1 and look_at_rim(first, ends[0], at, n)):
+                    continue
+                if start == 2 and not (b == 1 and look_at_rim(second, ends[1], at, n)):
+                    continue
+                if not settle_from(first, second, at, size, n):
+                    continue
+                gap = dot3(away_of(first, second), three_of(n))
+                if gap > least:
+                    put_contact(first, second, n, gap, out)
+                    return 1
+    return 0
+
+
+@kernel
+def lean_on_box(first: Side, second: Side, at: Array, seen: Array, size: float, out: Array) -> int:
+    """The contact (1, WIDTH) of a cylinder and a box near `at`; 1, or 0 where none is found."""
     box, cylinder = (first, second) if first.kind == BOX else (second, first)
-    size = min(least_size(first), least_size(second))
     x, y, z = point_into(box, at)
     corner: Three = (np.sign(x), np.sign(y), np.sign(z))
-    axis = axis_along(box, cylinder)
-    if axis >= 0:
-        count = meet_edge_on_side(box, cylinder, axis, corner, out)
-        return count if is_contact(first, second, size, out, count) else 0
-    end, n = np.sign(point_into(cylinder, at)[2]), np.empty(3)
-    count = meet_edge_on_end(box, cylinder, end, out)
-    if is_contact(first, second, size, out, count):
-        return count
-    if many == 1 and meet_nearest(m, d, contact, out) == 1:
-        return 1
-    least = gap_along(first, second, seen) - AS_GOOD * size
+    end = np.sign(point_into(cylinder, at)[2])
+    least, n = gap_along(first, second, seen) - AS_GOOD * size, np.empty(3)
     for start in range(VIEWS):
         for a in range(3):
             for b in range(1, FEATURES_OF_CORNER + 1):
                 if not may_touch(a, b, start):
                     continue
-                set_cylinder_feature(cylinder, end, a)
+                set_round_feature(cylinder, end, a)
                 set_box_feature(box, corner, b)
                 n[:] = seen
                 if start > 0 and not look_along(box, start - 1, n):
@@ -325,3 +360,59 @@ def meet_leaning(m: int, d: int, contact: int, many: int, out: Array) -> int:
                     put_contact(first, second, n, gap, out)
                     return 1
     return 0
+
+
+@kernel
+def meet_along_edge(first: Side, second: Side, at: Array, out: Array) -> int:
+    """Contacts (3, WIDTH) of a cylinder with an edge of a box that runs along its side or its end;
+    their number, -1 where the side has an edge along it with which it does not touch, 0 where there
+    is none."""
+    box, cylinder = (first, second) if first.kind == BOX else (second, first)
+    size = min(least_size(first), least_size(second))
+    axis, count = axis_along(box, cylinder), 0
+    if axis >= 0:
+        x, y, z = point_into(box, at)
+        corner: Three = (np.sign(x), np.sign(y), np.sign(z))
+        count = meet_edge_on_side(box, cylinder, axis, corner, out)
+        return count if is_contact(first, second, size, out, count) else -1
+    count = meet_edge_on_end(box, cylinder, np.sign(point_into(cylinder, at)[2]), out)
+    return count if is_contact(first, second, size, out, count) else 0
+
+
+@kernel
+def is_doubtful(m: int, d: int, contact: int, many: int, out: Array, count: int) -> bool:
+    """Whether contacts (count, WIDTH) that were found otherwise cannot be those of two geoms, or
+    may not: deeper than they are along MuJoCo's normal, or less deep than MuJoCo's, `many` from
+    `contact` on, by more than those are off."""
+    geoms, deepest, found = integers(contact + GEOM, 2), np.inf, np.inf
+    for k in range(many):
+        deepest = min(deepest, number(contact + k * SIZE + DIST))
+    for k in range(count):
+        found = min(found, out[k, GAP])
+    at, seen = numbers(contact + POS, 3), numbers(contact + FRAME, 3)
+    first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
+    off = SAME_CONTACT * min(least_size(first), least_size(second))
+    return found < gap_along(first, second, seen) - off or deepest < found - off
+
+
+@kernel
+def meet_leaning(m: int, d: int, contact: int, many: int, out: Array) -> int:
+    """Contacts (3, WIDTH) of a cylinder that leans on something; their number, 0 where those stay
+    that MuJoCo has, `many` from `contact` on."""
+    geoms, deepest = integers(contact + GEOM, 2), contact
+    for k in range(1, many):
+        if number(contact + k * SIZE + DIST) < number(deepest + DIST):
+            deepest = contact + k * SIZE
+    at, seen = numbers(deepest + POS, 3), numbers(deepest + FRAME, 3)
+    first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
+    boxed = first.kind == BOX or second.kind == BOX
+    if boxed:
+        count = meet_along_edge(first, second, at, out)
+        if count != 0:
+            return max(count, 0)
+    if many == 1 and meet_nearest(m, d, contact, out) == 1:
+        return 1
+    size = min(least_size(first), least_size(second))
+    if boxed:
+        return lean_on_box(first, second, at, seen, size, out)
+    return lean_on_round(first, second, at, seen, size, out)

@@ -32,7 +32,7 @@ from stiction.terrain.contacts import (
 from stiction.terrain.cylinders import is_round, meet_sides
 from stiction.terrain.edges import are_boxes, meet_edges
 from stiction.terrain.ends import meet_ends, meets_faces
-from stiction.terrain.leaning import are_cylinder_and_box, meet_leaning
+from stiction.terrain.leaning import is_doubtful, may_lean, meet_leaning
 from stiction.terrain.nearest import are_iterated, meet_nearest
 from stiction.terrain.sides import meet_along
 
@@ -85,7 +85,7 @@ def replace_rough(m: int, d: int) -> None:
         changes = is_round(m, geoms[0]) and is_round(m, geoms[1])
         if not changes and meets_faces(m, geoms[0], geoms[1]):
             changes = meet_on_face(m, d, contact, found) > 0
-            changes = changes or are_cylinder_and_box(m, geoms[0], geoms[1])
+            changes = changes or may_lean(m, geoms[0], geoms[1])
         if not changes and is_alone(start, k, ncon):
             changes = are_iterated(m, geoms[0], geoms[1])
             if not changes and are_boxes(m, geoms[0], geoms[1]):
@@ -130,18 +130,17 @@ def meet_better(m: int, d: int, contact: int, many: int, out: NDArray[np.float64
     pair of geoms whose first is at `contact`, `many` of them; their number, 0 where those stay."""
     geoms = integers(contact + GEOM, 2)
     first, second = geoms[0], geoms[1]
+    count, leans = 0, may_lean(m, first, second)
     if is_round(m, first) and is_round(m, second):
         count = meet_sides(m, d, first, second, out)
-        if count > 0:
-            return count
-    if meets_faces(m, first, second):
+    if count == 0 and meets_faces(m, first, second):
         count = meet_on_face(m, d, contact, out)
-        if count > 0:
-            return count
+    if count > 0 and not (leans and is_doubtful(m, d, contact, many, out, count)):
+        return count
+    if leans:
+        return meet_leaning(m, d, contact, many, out)
     if many == 1 and are_boxes(m, first, second):
         return meet_edges(m, d, contact, out)
-    if are_cylinder_and_box(m, first, second):
-        return meet_leaning(m, d, contact, many, out)
     if many == 1 and are_iterated(m, first, second):
         return meet_nearest(m, d, contact, out)
     return 0
