@@ -4,8 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stiction.contact.certificate.certificate import certify
-from stiction.contact.certificate.laws import Entry
+from stiction.contact.certificate.grading import allocate, grade_blocks, set_scales
+from stiction.contact.certificate.laws import Entry, Law
+from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.solvers.interior_point.solve import fill
 from stiction.errors import InvalidInput
 
 G = 9.81
@@ -471,3 +474,33 @@ def test_read_only_answers_are_graded_without_being_touched():
     problem, v, f_n, f_t = sliding()
     v.flags.writeable = False
     assert certify(problem, v, f_n, f_t).passed
+
+
+def test_scales_are_spread_once_for_all_answers_of_a_problem_and_anew_for_the_next():
+    problem = ContactProblem(
+        mass=np.diag([1.0, 1.0]),
+        velocity=[-1.0, 0.0],
+        force=[0.0, 0.0],
+        dt=1e-3,
+        normal=[[1.0, 0.0], [-1.0, 1.0]],
+        friction=[0.0, 0.0],
+    )
+    work, layout = fill(problem)
+    b, newton, v_free = work.blocks, work.newton, work.request.v_free
+    kept, fresh = allocate(2, layout.blocks), allocate(2, layout.blocks)
+
+    def grade(grading):
+        row_velocities(b, layout.blocks, newton.v, newton.u)
+        return grade_blocks(
+            b, layout.blocks, np.int64(Law.COULOMB), np.int64(0), 1e-8, newton.weight, newton.v,
+            newton.u, newton.f, grading,
+        )  # fmt: skip
+
+    newton.v[:] = [-1.0, 1e-3]
+    set_scales(b, v_free, kept)
+    assert grade(kept) == grade(kept) > 1e-8
+    b.velocity[0] = v_free[0] = newton.v[0] = -5.0
+    for grading in (kept, fresh):
+        set_scales(b, v_free, grading)
+    assert grade(kept) == grade(fresh)
+    np.testing.assert_array_equal(kept.sigma, fresh.sigma)

@@ -8,12 +8,13 @@ import pytest
 
 import stiction
 from stiction.contact.certificate.laws import Law
-from stiction.contact.solvers.workspace import Outcome, Setting
+from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 from stiction.simulate.settings import check_settings
 from stiction.simulate.time_stepping.climb import climb_islands
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import TimeEngine
-from stiction.simulate.time_stepping.workspace import Count
+from stiction.simulate.time_stepping.request import keep_free, solve_until
+from stiction.simulate.time_stepping.workspace import Count, Workspace
 
 WALLS = "".join(
     f'<geom type="plane" pos="{a * 0.2} {b * 0.2} 0" zaxis="{-a} {-b} 0" size="5 5 1"/>'
@@ -137,6 +138,20 @@ def test_a_step_within_its_budget_is_flagged_where_that_ran_out():
     assert np.isfinite(data.qpos).all()
     with pytest.raises(stiction.InvalidInput, match="budget"):
         stiction.Simulator(model, budget=-1.0)
+
+
+def test_what_comes_after_a_solve_is_kept_free_of_the_next_ones():
+    step = Workspace(pile(1)).step
+    budget, counts = 900, step.counts
+    counts[Count.DEADLINE], counts[Count.SOLVED_AT] = 1000, 400
+    keep_free(step, 700, budget)
+    assert solve_until(step, budget) == 1000 - 300
+    keep_free(step, 450, budget)  # a step that needed less: it falls slowly
+    assert solve_until(step, budget) == 1000 - 225
+    keep_free(step, 9000, budget)  # however long one took, solves have a third
+    assert solve_until(step, budget) == 1000 - 600
+    counts[Count.DEADLINE] = ENDLESS
+    assert solve_until(step, budget) == ENDLESS
 
 
 def test_a_pile_that_has_no_time_neither_sinks_nor_flies():

@@ -61,6 +61,7 @@ class GradingWorkspace(NamedTuple):
     slides: Indices  # (cap,) of `grade_rows`; a time step has none
     inverse: Array  # (nv,) of the mass' diagonal
     passed: Array  # (cap, ROWS) speed that a row has passed on
+    spread: Indices  # (1,) 1 if sigma has been spread for the problem at hand
     work: Array  # (2, nv)
 
 
@@ -74,6 +75,7 @@ def allocate(nv: int, cap: int) -> GradingWorkspace:
         np.zeros(cap, np.int64),
         np.zeros(nv),
         np.zeros((cap, ROWS)),
+        np.zeros(1, np.int64),
         np.zeros((2, nv)),
     )
 
@@ -174,6 +176,7 @@ def momentum_residual(b: Blocks, count, v, f, moved, residual):
 def set_scales(b: Blocks, v_free, grading: GradingWorkspace):
     """The speeds of the problem, before they are spread, into the workspace."""
     own_speeds(b, v_free, grading.inverse, grading.own)
+    grading.spread[0] = 0
 
 
 @lean
@@ -184,6 +187,7 @@ def raise_scales(b: Blocks, v_free, grading: GradingWorkspace):
     for j in range(v_free.shape[0]):
         speed = abs(b.velocity[j]) + abs(v_free[j] - b.velocity[j])
         grading.own[j] = max(grading.own[j], speed)
+    grading.spread[0] = 0
 
 
 @lean
@@ -195,7 +199,8 @@ def grade_blocks(
     run before.
 
     Scales that have not been spread are smaller, or the same, so an answer that passes with them
-    passes; the table then holds upper bounds. Only otherwise are they spread.
+    passes; the table then holds upper bounds. Only otherwise are they spread, once for all answers
+    of a problem: on a heap that takes longer than an iteration of a solver.
     """
     own, sigma, speed, residual = grading.own, grading.sigma, grading.speed, grading.work[1]
     for i in range(count):
@@ -208,9 +213,11 @@ def grade_blocks(
     )
     if worst <= tolerance:
         return worst
-    for j in range(own.shape[0]):
-        sigma[j] = own[j]
-    spread(b, count, grading.inverse, grading.passed, sigma)
+    if grading.spread[0] == 0:
+        for j in range(own.shape[0]):
+            sigma[j] = own[j]
+        spread(b, count, grading.inverse, grading.passed, sigma)
+        grading.spread[0] = 1
     for i in range(count):
         speed[i] = block_speed(b, i, sigma)
     return grade_rows(

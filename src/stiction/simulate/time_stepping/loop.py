@@ -69,7 +69,7 @@ from stiction.simulate.time_stepping.pose import (
     prepare,
     recall_impulses,
 )
-from stiction.simulate.time_stepping.request import ask, grade, solve_until
+from stiction.simulate.time_stepping.request import ask, grade, keep_free, solve_until
 from stiction.simulate.time_stepping.standstill import keep_velocity, stop_rounding
 from stiction.simulate.time_stepping.whirling import keep_energy, note_past, turns_fast
 from stiction.simulate.time_stepping.workspace import (
@@ -176,13 +176,16 @@ def _solve(m, d, config: Config, ground, address, last, found):
         if last == Seen.INPUTS and recall_impulses(m, d, count, step, newton.f, newton.v):
             if grade(address, config.tolerance) <= config.tolerance:
                 _note_no_work(counts)
+                counts[Count.SOLVED_AT] = begun
                 break
             last = np.int64(Seen.NOTHING)  # the model has changed, and they were kept before that
         solve_all(address, count)
         _sum_up(g, request, step)
         stopped = stop_rounding(b, g, s, request.outcome, grading.own, newton.v, step)
-        counts[Count.SOLVED_AT] = ticks()
-        time[Stage.SOLVE] += counts[Count.SOLVED_AT] - begun
+        now = ticks()
+        # What a solve takes beyond its time belongs to what is kept free after the next one.
+        counts[Count.SOLVED_AT] = min(now, latest)
+        time[Stage.SOLVE] += now - begun
         missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
         if missed <= figure[Figure.LIMITS]:
             break
@@ -290,7 +293,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         counts[Count.SEEN] = Seen.ALL
         now = ticks()
         time[Stage.ADVANCE] += now - begun
-        counts[Count.REST] = now - counts[Count.SOLVED_AT]
+        keep_free(step, now, config.budget)
         count_step(step)
     return Stop.DONE
 

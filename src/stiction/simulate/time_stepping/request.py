@@ -22,6 +22,11 @@ SWEPT_SHARE = 0.15
 """Of a budget, that sweeps have where the attempts before them ran out of time."""
 
 
+REST_FALL = 4
+"""Part by which the time falls that is kept free for what comes after a solve, with a step that
+needed less: steps that run out of time need more of it than others, and come together."""
+
+
 @stage("float64(intp, float64)")
 def grade_step(address, tolerance):
     """Largest violation of any law by the impulses and the velocity of the posed step; the table
@@ -41,12 +46,21 @@ grade = grade_step.external
 
 
 @kernel
+def keep_free(step: Step, now, budget):
+    """Keeps in mind how long a step, which ends now, took after the end of its solve, or after the
+    tick at which that was to end."""
+    counts = step.counts
+    fallen = counts[Count.REST] - counts[Count.REST] // REST_FALL
+    counts[Count.REST] = min(max(now - counts[Count.SOLVED_AT], fallen), budget)
+
+
+@kernel
 def solve_until(step: Step, budget):
-    """Tick at which the solve of a step is to end: what came after it in the last step is kept
-    free, at most half of the budget."""
+    """Tick at which the solve of a step is to end: what came after it in the last steps is kept
+    free, at most two thirds of the budget."""
     latest = step.counts[Count.DEADLINE]
     if latest < ENDLESS:
-        latest -= min(step.counts[Count.REST], budget // 2)
+        latest -= min(step.counts[Count.REST], 2 * budget // 3)
     return latest
 
 

@@ -67,9 +67,9 @@ class Count(IntEnum):
     DEADLINE = 19
     """Tick by which the step is to be done."""
     SOLVED_AT = 20
-    """Tick at which its solve ended."""
+    """Tick at which its solve ended, or was to end."""
     REST = 21
-    """Ticks that the last step took after its solve."""
+    """Ticks that the last steps took after that."""
     WHIRLS = 22
     """1 if a tree turns fast (`whirling.py`)."""
 
