@@ -14,8 +14,7 @@ A' df = 0: they drift.
 What each iteration keeps true: the momentum balance, to rounding. The compliance eps follows the
 residual, so that impulses which do not drift change by little. How it fails: there are too many
 such rows, or modes go round; the best iterate is kept. Of 54 heaps of 125 boxes and 147 of 343 that
-the interior point had left, two rounds of patches mend 40 and 108, and with it 52 and 138; many of
-the others had lain at 1e-8, and no path through folds did anything for them.
+the interior point had left, two rounds of patches mend 40 and 108, and with it 52 and 138.
 """
 
 from __future__ import annotations
