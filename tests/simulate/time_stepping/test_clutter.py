@@ -209,7 +209,7 @@ def test_a_pile_seldom_makes_its_workspace_grow():
         engine.step(data, 1)
         grown += engine.work is not before
     assert engine.work.step.counts[Count.BLOCKS] > 100
-    assert grown <= 1
+    assert grown <= 2  # it doubles; how many contacts there are at most lies near the second time
 
 
 def test_corners_whose_gaps_differ_by_rounding_land_together():
@@ -267,3 +267,23 @@ def test_a_body_with_many_contacts_and_few_degrees_of_freedom_is_left_to_pivotin
     worst, rungs = climb_islands(engine.work, stiction.Coulomb(), model.opt.timestep, 1e-6)
     assert worst <= 1e-8
     assert rungs == ("reduced",)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_chain_that_lands_is_seldom_left_to_paths_that_turn(seed):
+    link = '<geom type="capsule" size=".02 .028" euler="0 90 0" mass=".1"/>'
+    joint = '<joint type="ball" pos="-.05 0 0" damping="1e-3"/>'
+    body = f'<body pos="0 0 2.3" euler="0 80 0"><freejoint/>{link}'
+    body += f'<body pos=".1 0 0">{joint}{link}' * 19 + "</body>" * 20
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><option timestep="0.002"/><worldbody>'
+        f'<geom type="plane" size="0 0 .1" friction="0.6"/>{body}</worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    data.qvel[3:] = np.random.default_rng(seed).normal(size=model.nv - 3) * 0.1
+    engine, attempts = TimeEngine(model, check_settings()), []
+    for _ in range(600):
+        engine.step(data, 1)
+        attempts.append(int(engine.work.step.counts[Count.ATTEMPTS]))
+    assert sum(count > 0 for count in attempts) > 20  # the interior point's are not few
+    assert sum(count > 1 for count in attempts) <= 15

@@ -100,6 +100,11 @@ CLOSING = 1e-13
 """Speed at which a contact closes, over the terms that it is the sum of, up to which that is their
 rounding: of bodies that fall together, touching, and have nothing to do with each other."""
 
+MODES, IMPULSES, ONE_BY_ONE = 0, 1, 2
+"""What Newton's method takes of the impulses that it begins with: the modes alone; themselves, to
+build upon; and the same with modes that change one block at a time, the worst one's. All at once
+they may go round for ever where a few are wrong; one by one takes as many iterations as are."""
+
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
 
@@ -364,6 +369,39 @@ def residual_of(b: Blocks, g: Graph, k, law, facets, u, f, weight, load):
 
 
 @lean
+def _note_modes(g: Graph, k, work: NewtonWorkspace):
+    """past := the modes of island k."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(ROWS - 1):
+            work.past[i, c] = work.mode[i, c]
+
+
+@lean
+def _change_one(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, load):
+    """Takes back all changes of modes but that of the block with the largest residual; whether any
+    unit slides then. What slid goes on as it did."""
+    mode, past = work.mode, work.past
+    chosen, worst, slides = -1, -1.0, False
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        differs = False
+        for c in range(ROWS - 1):
+            differs |= mode[i, c] != past[i, c]
+        if differs:
+            off = _residual(b, i, law, facets, work.u, work.f, work.weight, load)
+            if off > worst:
+                chosen, worst = i, off
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(ROWS - 1):
+            if i != chosen:
+                mode[i, c] = past[i, c]
+            slides |= c > 0 and mode[i, c] >= SLIDE
+    return slides
+
+
+@lean
 def enter_cones(b: Blocks, g: Graph, k, law, facets, f):
     """Takes rounding off the impulses of island k: none pulls, none leaves its cone."""
     head, data = b.head, b.data
@@ -434,7 +472,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     """Residual of the best iterate, which replaces the impulses f and the velocity v of island k
     if it is better than the residual `least`; else they are as before.
 
-    address: of a packed workspace; keep: 1 if f is to be built upon, 0 if only its modes are;
+    address: of a packed workspace; keep: MODES, IMPULSES or ONE_BY_ONE;
     patience: iterations without half the residual after which modes are taken to go round;
     content: residual at which it ends.
     """
@@ -455,14 +493,18 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         near = MAY_PRESS * load if turn > 0 else 0.0
         share = 1.0 if turn > 0 else 1.0 - AT_LIMIT
         tied = min(2.0 * before, KEPT_MODE) * load if turn > 0 else 0.0
+        if keep == ONE_BY_ONE:
+            _note_modes(g, k, work)
         changed, slides, turned = find_modes(
             b, g, k, law, facets, work, eps, near, PRESSES * load, tied, share
         )  # fmt: skip
+        if keep == ONE_BY_ONE and changed and BALANCED < before < np.inf:
+            slides = _change_one(b, g, k, law, facets, work, load)
         slides |= star  # in contact space no matrix is symmetric
         anew = changed or not ready or used != eps or whole != slides
         anew = anew or (slides and (slow or turned))
         whole = slides
-        memory = 0.0 if keep == 0 and (changed or turn == 0) else 1.0
+        memory = 0.0 if keep == MODES and (changed or turn == 0) else 1.0
         linearize(b, g, k, law, work, y.D, memory, eps)
         if anew:
             request.setting[Setting.FACTORIZATIONS] += 1

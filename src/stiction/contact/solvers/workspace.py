@@ -113,6 +113,7 @@ class NewtonWorkspace(NamedTuple):
     shape: Array  # (cap, 5) of a sliding disc: direction, factor of f_n, stiffness across; and
     # the impulse that a normal would have had if it had not separated
     mode: NDArray[np.int8]  # (cap, ROWS - 1) of the normal, the disc of rows 1, 2, rows 3, 4, 5
+    past: NDArray[np.int8]  # (cap, ROWS - 1) modes of the iteration before
     best_f: Array  # (cap, ROWS) impulses of the best iterate
     best_v: Array  # (nv,) and its velocity
     v: Array  # (nv,)
@@ -194,7 +195,10 @@ class SolverWorkspace:
         self.matrix = sparse.allocate(start, room.fill, room.fill_entries)
         self.system = _filled(System, nv, cap, {"D": (cap, ROWS * ROWS), "scratch": (ROWS, nv)})
         self.newton = _filled(
-            NewtonWorkspace, nv, cap, {"shape": (cap, 5), "mode": (cap, ROWS - 1)}
+            NewtonWorkspace,
+            nv,
+            cap,
+            {"shape": (cap, 5), "mode": (cap, ROWS - 1), "past": (cap, ROWS - 1)},
         )
         self.interior = _filled(
             InteriorWorkspace,
@@ -228,7 +232,7 @@ def _filled(kind: Any, nv: int, cap: int, shapes: dict[str, tuple[int, ...]]) ->
     arrays = []
     for name in kind._fields:
         usual = (nv,) if name in vectors and name not in shapes else (cap, ROWS)
-        small = name in ("unit", "mode")
+        small = name in ("unit", "mode", "past")
         arrays.append(np.zeros(shapes.get(name, usual), np.int8 if small else np.float64))
     return kind(*arrays)
 
