@@ -150,7 +150,6 @@ def compare(name, seconds, limit, after, budget, times):
     if times is None:
         for other in ("mj_step", "tuned"):
             columns[other] = time_mujoco(name, other == "tuned", after, taken, limit)
-    k = min(map(len, columns.values()))
     missed = sum(w > 1e-8 for w in worst)
     print(
         f"{name}: {taken} of {steps} steps, {data.ncon} contacts, certificate median "
@@ -158,6 +157,7 @@ def compare(name, seconds, limit, after, budget, times):
         f"overlap {deepest(model, data):.3f} mm, fastest {np.abs(data.qvel).max():.2f} m/s or rad/s"
     )
     for other, spent in columns.items():
+        k = min(taken, len(spent))
         ratio = columns["ours"][:k].sum() / spent[:k].sum()
         print(
             f"   {other:8s} mean {spent.mean():9.3f} median {np.median(spent):9.3f} "
