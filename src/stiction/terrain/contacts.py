@@ -42,6 +42,7 @@ MOST_MET = 20
 
 NCON, CONTACT = (offset("mjData", name) for name in ("ncon", "contact"))
 _XPOS, _XMAT = (offset("mjData", name) for name in ("geom_xpos", "geom_xmat"))
+_TYPE = offset("mjModel", "geom_type")
 
 
 @kernel
@@ -89,6 +90,15 @@ def frame_about(normal: Array) -> Array:
     out = np.empty(9)
     out[:3], out[3:6], out[6:] = normal, first, np.cross(normal, first)
     return out
+
+
+@leaf
+def kinds_of(m: int, first: int, second: int) -> tuple[int, int]:
+    """The types of two geoms; -1, -1 where one of them is none."""
+    if first < 0 or second < 0:
+        return -1, -1
+    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
+    return int(kind[first]), int(kind[second])
 
 
 @leaf

@@ -22,7 +22,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
+from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of, kinds_of
 
 Array = NDArray[np.float64]
 
@@ -44,16 +44,14 @@ pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+_GEOM_SIZE = offset("mjModel", "geom_size")
 
 
 @leaf
 def are_boxes(m: int, first: int, second: int) -> bool:
     """Whether both geoms are boxes."""
-    if first < 0 or second < 0:
-        return False
-    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
-    return kind[first] == BOX and kind[second] == BOX
+    a, b = kinds_of(m, first, second)
+    return a == BOX and b == BOX
 
 
 @leaf

@@ -27,7 +27,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CYLINDER, PLANE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import FRAME, GAP, GEOM, NORMAL, POINT, frame_of
+from stiction.terrain.contacts import FRAME, GAP, GEOM, NORMAL, POINT, frame_of, kinds_of
 
 Array = NDArray[np.float64]
 
@@ -68,10 +68,7 @@ _COM = offset("mjData", "subtree_com")
 @leaf
 def meets_faces(m: int, first: int, second: int) -> bool:
     """Whether one of two geoms is a cylinder, and the other one has flat faces."""
-    if first < 0 or second < 0:
-        return False
-    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
-    a, b = kind[first], kind[second]
+    a, b = kinds_of(m, first, second)
     if b == CYLINDER:
         return a in (PLANE, CYLINDER, BOX)
     return a == CYLINDER and b == BOX

@@ -25,9 +25,18 @@ from numpy.typing import NDArray
 
 from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
-from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import DIST, FRAME, GAP, GEOM, NORMAL, POINT, POS, SIZE
+from stiction.terrain.contacts import (
+    DIST,
+    FRAME,
+    GAP,
+    GEOM,
+    NORMAL,
+    POINT,
+    POS,
+    SIZE,
+    kinds_of,
+)
 from stiction.terrain.cylinders import PARALLEL, SHARED_STRETCH
 from stiction.terrain.ends import FLAT_TILT
 from stiction.terrain.nearest import (
@@ -67,21 +76,15 @@ geom."""
 
 # Kernels, typed by Numba and not here.
 number: Any = layout.number
-pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
-
-_TYPE = offset("mjModel", "geom_type")
 
 
 @leaf
 def may_lean(m: int, first: int, second: int) -> bool:
     """Whether one of these two geoms is a cylinder, and the other one a box, a capsule or another
     cylinder."""
-    if first < 0 or second < 0:
-        return False
-    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
-    a, b = kind[first], kind[second]
+    a, b = kinds_of(m, first, second)
     if b == CYLINDER:
         return a in (CAPSULE, CYLINDER, BOX)
     return a == CYLINDER and b in (CAPSULE, BOX)
@@ -158,11 +161,20 @@ def look_along(box: Side, which: int, n: Array) -> bool:
 
 
 @kernel
-def settle_from(first: Side, second: Side, at: Array, size: float, n: Array) -> bool:
-    """Whether two features are nearest, as they are, in points that are found from `at` on."""
+def find_contact(
+    first: Side, second: Side, at: Array, size: float, least: float, n: Array, out: Array
+) -> bool:
+    """Whether two features are nearest, as they are, in points that are found from `at` and n on,
+    with a gap above the least; out (1, WIDTH) := the contact there."""
     first.point[:], second.point[:] = at, at
-    settled = settle_points(first, second, size, n)
-    return settled and not change_feature(first, n) and not change_feature(second, n)
+    if not settle_points(first, second, size, n):
+        return False
+    if change_feature(first, n) or change_feature(second, n):
+        return False
+    gap = dot3(away_of(first, second), three_of(n))
+    if gap > least:
+        put_contact(first, second, n, gap, out)
+    return gap > least
 
 
 @leaf
@@ -326,11 +338,7 @@ def lean_on_round(
                     continue
                 if start == 2 and not (b == 1 and look_at_rim(second, ends[1], at, n)):
                     continue
-                if not settle_from(first, second, at, size, n):
-                    continue
-                gap = dot3(away_of(first, second), three_of(n))
-                if gap > least:
-                    put_contact(first, second, n, gap, out)
+                if find_contact(first, second, at, size, least, n, out):
                     return 1
     return 0
 
@@ -353,11 +361,7 @@ def lean_on_box(first: Side, second: Side, at: Array, seen: Array, size: float, 
                 n[:] = seen
                 if start > 0 and not look_along(box, start - 1, n):
                     continue
-                if not settle_from(first, second, at, size, n):
-                    continue
-                gap = dot3(away_of(first, second), three_of(n))
-                if gap > least:
-                    put_contact(first, second, n, gap, out)
+                if find_contact(first, second, at, size, least, n, out):
                     return 1
     return 0
 
@@ -379,19 +383,28 @@ def meet_along_edge(first: Side, second: Side, at: Array, out: Array) -> int:
     return count if is_contact(first, second, size, out, count) else 0
 
 
+@leaf
+def deepest_of(contact: int, many: int) -> int:
+    """The deepest of `many` contacts of MuJoCo's from `contact` on."""
+    deepest = contact
+    for k in range(1, many):
+        if number(contact + k * SIZE + DIST) < number(deepest + DIST):
+            deepest = contact + k * SIZE
+    return deepest
+
+
 @kernel
 def is_doubtful(m: int, d: int, contact: int, many: int, out: Array, count: int) -> bool:
     """Whether contacts (count, WIDTH) that were found otherwise cannot be those of two geoms, or
     may not: deeper than they are along MuJoCo's normal, or less deep than MuJoCo's, `many` from
     `contact` on, by more than those are off."""
-    geoms, deepest, found = integers(contact + GEOM, 2), np.inf, np.inf
-    for k in range(many):
-        deepest = min(deepest, number(contact + k * SIZE + DIST))
+    geoms, found = integers(contact + GEOM, 2), np.inf
     for k in range(count):
         found = min(found, out[k, GAP])
     at, seen = numbers(contact + POS, 3), numbers(contact + FRAME, 3)
     first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
     off = SAME_CONTACT * min(least_size(first), least_size(second))
+    deepest = number(deepest_of(contact, many) + DIST)
     return found < gap_along(first, second, seen) - off or deepest < found - off
 
 
@@ -399,10 +412,7 @@ def is_doubtful(m: int, d: int, contact: int, many: int, out: Array, count: int)
 def meet_leaning(m: int, d: int, contact: int, many: int, out: Array) -> int:
     """Contacts (3, WIDTH) of a cylinder that leans on something; their number, 0 where those stay
     that MuJoCo has, `many` from `contact` on."""
-    geoms, deepest = integers(contact + GEOM, 2), contact
-    for k in range(1, many):
-        if number(contact + k * SIZE + DIST) < number(deepest + DIST):
-            deepest = contact + k * SIZE
+    geoms, deepest = integers(contact + GEOM, 2), deepest_of(contact, many)
     at, seen = numbers(deepest + POS, 3), numbers(deepest + FRAME, 3)
     first, second = take_side(m, d, geoms[0], 1.0, at), take_side(m, d, geoms[1], -1.0, at)
     boxed = first.kind == BOX or second.kind == BOX

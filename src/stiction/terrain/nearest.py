@@ -32,7 +32,17 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import DIST, FRAME, GAP, GEOM, NORMAL, POINT, POS, frame_of
+from stiction.terrain.contacts import (
+    DIST,
+    FRAME,
+    GAP,
+    GEOM,
+    NORMAL,
+    POINT,
+    POS,
+    frame_of,
+    kinds_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -86,10 +96,7 @@ class Side(NamedTuple):
 @leaf
 def are_iterated(m: int, first: int, second: int) -> bool:
     """Whether MuJoCo finds contacts of these two geoms by iterations, and they are known here."""
-    if first < 0 or second < 0:
-        return False
-    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
-    a, b = kind[first], kind[second]
+    a, b = kinds_of(m, first, second)
     known = SPHERE <= a <= BOX and SPHERE <= b <= BOX
     smooth = a == ELLIPSOID or b == ELLIPSOID
     return known and (smooth or (a != SPHERE and (a == CYLINDER or b == CYLINDER)))
