@@ -15,9 +15,7 @@ from stiction.articulated.links import (
     Joints,
     Links,
     build_joints,
-    cross,
     gather_links,
-    minus,
     number_links,
     point_product,
     velocity_products,
@@ -25,6 +23,7 @@ from stiction.articulated.links import (
 from stiction.articulated.order import Order, order_of_assembly
 from stiction.articulated.spatial import copy, shift_columns, shift_rows
 from stiction.kernels.compile import kernel
+from stiction.kernels.triples import cross, minus
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import cross, minus
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Ints = NDArray[np.int32]
-Triple = tuple[float, float, float]
 
 STATIC = -1
 
@@ -84,18 +84,6 @@ class Joints(NamedTuple):
     triangle: Array  # (edges, 6, 6) R
     dof: Indices  # (edges, 6) degrees of freedom by column of R, -1 beyond
     locked: Indices  # (edges,) 1 where the edge leaves no rotation free, otherwise 0
-
-
-@leaf
-def cross(a: Array | Triple, b: Array | Triple) -> Triple:
-    """a x b, of the first three entries."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@leaf
-def minus(a: Array, b: Array) -> Triple:
-    """a - b, of the first three entries. Array expressions would take seconds to compile."""
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
 
 
 @kernel

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stiction.bridge import layout, library
 from stiction.bridge.layout import offset, size_of
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import Vector, cross, dot, moved, scaled
 
 Array = NDArray[np.float64]
 
@@ -74,22 +75,18 @@ def keep(m: int, d: int, start: int, end: int) -> None:
 
 
 @kernel
-def write_contact(contact: int, gap: float, point: Array, normal: Array) -> None:
-    """A contact that was found into the structure of MuJoCo's; point, normal (3,): in the world."""
+def write_contact(contact: int, gap: float, point: Vector, normal: Vector) -> None:
+    """A contact that was found into the structure of MuJoCo's; point, normal: in the world. The
+    tangents are chosen as MuJoCo does."""
     numbers(contact + DIST, 1)[0] = gap
-    numbers(contact + POS, 3)[:] = point
-    numbers(contact + FRAME, 9)[:] = frame_about(normal)
-
-
-@kernel
-def frame_about(normal: Array) -> Array:
-    """(9,) normal and two tangents, chosen as MuJoCo does."""
-    other = np.array([0.0, 1.0, 0.0]) if abs(normal[1]) < 0.5 else np.array([0.0, 0.0, 1.0])
-    first = other - normal * (normal @ other)
-    first /= np.sqrt(first @ first)
-    out = np.empty(9)
-    out[:3], out[3:6], out[6:] = normal, first, np.cross(normal, first)
-    return out
+    pos, frame = numbers(contact + POS, 3), numbers(contact + FRAME, 9)
+    other = (0.0, 1.0, 0.0) if abs(normal[1]) < 0.5 else (0.0, 0.0, 1.0)
+    first = moved(other, -dot(normal, other), normal)
+    first = scaled(1.0 / np.sqrt(dot(first, first)), first)
+    second = cross(normal, first)
+    for k in range(3):
+        pos[k], frame[k] = point[k], normal[k]
+        frame[3 + k], frame[6 + k] = first[k], second[k]
 
 
 @leaf

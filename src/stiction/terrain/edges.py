@@ -22,6 +22,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import Triple, column, dot, minus, moved, scaled, turned_back
 from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of, kinds_of
 
 Array = NDArray[np.float64]
@@ -55,7 +56,7 @@ def are_boxes(m: int, first: int, second: int) -> bool:
 
 
 @leaf
-def _across(n: Array) -> int:
+def _across(n: Triple) -> int:
     """The axis that a normal, in a box' own frame, is perpendicular to; or -1."""
     for k in range(3):
         if abs(n[k]) < ACROSS_EDGE:
@@ -65,19 +66,19 @@ def _across(n: Array) -> int:
 
 @kernel
 def follow_edge(
-    m: int, d: int, face: int, other: int, contact: int, sign: float, out: Array
+    m: int, d: int, face: int, other: int, contact: int, sign: float, out: Array, row: int
 ) -> bool:
     """The other end of the line in which an edge of the geom `other` touches a face of the geom
-    `face` into out (7,): gap, point, normal from the first geom to the second; whether there is
-    one. sign: 1 if `face` is the contact's first geom, else -1."""
+    `face` into that row of out (n, 7): gap, point, normal from the first geom to the second;
+    whether there is one. sign: 1 if `face` is the contact's first geom, else -1."""
     dist, pos = number(contact + DIST), numbers(contact + POS, 3)
-    outward = sign * numbers(contact + FRAME, 3)
+    outward = scaled(sign, numbers(contact + FRAME, 3))
     centre, turn = frame_of(d, face)
     place, axes = frame_of(d, other)
     half = numbers(pointer(m + _GEOM_SIZE) + 24 * face, 3)
     reach = numbers(pointer(m + _GEOM_SIZE) + 24 * other, 3)
-    n = turn.T @ outward
-    along, edge = _across(n), _across(axes.T @ outward)
+    n = turned_back(turn, outward)
+    along, edge = _across(n), _across(turned_back(axes, outward))
     if along < 0 or edge < 0:
         return False
     top = (along + 1) % 3
@@ -86,30 +87,31 @@ def follow_edge(
     wide = 3 - along - top
     if abs(n[wide]) > POINT_TILT or abs(n[wide]) < ACROSS_EDGE:
         return False  # no edge across this face, or one that MuJoCo has both ends of
-    below, above = pos - 0.5 * dist * outward, pos + 0.5 * dist * outward
-    at = turn.T @ (below - centre)
-    line = axes[:, edge].copy()
-    t = turn.T @ line
+    below, above = moved(pos, -0.5 * dist, outward), moved(pos, 0.5 * dist, outward)
+    at = turned_back(turn, minus(below, centre))
+    line = column(axes, edge)
+    t = turned_back(turn, line)
     if abs(t[wide]) < ALONG:
         return False
-    start = (above - place) @ line
+    start = dot(minus(above, place), line)
     way = -2.0 * at[wide] / t[wide]
     end = min(max(start + way, -reach[edge]), reach[edge])
     crosses = end == start + way
     way = end - start
     if abs(way * t[wide]) < SHORTNESS * half[wide] or abs(at[along] + way * t[along]) > half[along]:
         return False
-    point = above + way * line
-    normal = outward.copy()
+    point = moved(above, way, line)
+    normal = outward
     if crosses:
-        far = below - 2.0 * at[wide] * turn[:, wide]
-        gap = (point - far) @ outward
+        far = moved(below, -2.0 * at[wide], column(turn, wide))
+        gap = dot(minus(point, far), outward)
     else:
-        normal = np.sign(n[top]) * turn[:, top]
-        gap = (point - centre) @ normal - half[top]
-    out[0] = gap
-    out[1:4] = point - 0.5 * gap * normal
-    out[4:7] = sign * normal
+        normal = scaled(np.sign(n[top]), column(turn, top))
+        gap = dot(minus(point, centre), normal) - half[top]
+    point = moved(point, -0.5 * gap, normal)
+    out[row, 0] = gap
+    for k in range(3):
+        out[row, 1 + k], out[row, 4 + k] = point[k], sign * normal[k]
     return True
 
 
@@ -120,13 +122,14 @@ def meet_edges(m: int, d: int, contact: int, out: Array) -> int:
     geoms = integers(contact + GEOM, 2)
     first, second = geoms[0], geoms[1]
     count = 1
-    if follow_edge(m, d, first, second, contact, 1.0, out[count]):
+    if follow_edge(m, d, first, second, contact, 1.0, out, count):
         count += 1
-    if follow_edge(m, d, second, first, contact, -1.0, out[count]):
+    if follow_edge(m, d, second, first, contact, -1.0, out, count):
         count += 1
     if count == 1:
         return 0
     out[0, 0] = number(contact + DIST)
-    out[0, 1:4] = numbers(contact + POS, 3)
-    out[0, 4:7] = numbers(contact + FRAME, 3)
+    for k in range(3):
+        out[0, 1 + k] = numbers(contact + POS, 3)[k]
+        out[0, 4 + k] = numbers(contact + FRAME, 3)[k]
     return count

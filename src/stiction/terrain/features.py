@@ -11,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import (
+    Triple,
+    carried,
+    dot,
+    minus,
+    moved,
+    three_of,
+    turned,
+    turned_back,
+)
 from stiction.terrain.height_field import (
     FLAT,
     Field,
@@ -21,10 +31,13 @@ from stiction.terrain.height_field import (
     slopes,
     spread,
     stands_out,
+    vertex_of,
 )
 from stiction.terrain.hulls import Hulls
 
 Array = NDArray[np.float64]
+Sides = tuple[Triple, Triple]
+"""Directions from an edge of a body into the faces beside it."""
 
 STEEPER = 0.02
 """Sine of the angle by which an edge's contact may be steeper than the faces beside it: a face that
@@ -60,15 +73,12 @@ def put(
 ) -> int:
     """Notes the contact at (x, y, z) of the surface; returns the number of contacts."""
     if count < out.shape[0]:
-        line = out[count]
-        line[GAP] = gap
-        line[POINT], line[POINT + 1], line[POINT + 2] = (
-            x + 0.5 * gap * nx,
-            y + 0.5 * gap * ny,
-            z + 0.5 * gap * nz,
-        )
-        line[NORMAL], line[NORMAL + 1], line[NORMAL + 2] = nx, ny, nz
-        line[FOOT], line[FOOT + 1] = x, y
+        out[count, GAP] = gap
+        out[count, POINT] = x + 0.5 * gap * nx
+        out[count, POINT + 1] = y + 0.5 * gap * ny
+        out[count, POINT + 2] = z + 0.5 * gap * nz
+        out[count, NORMAL], out[count, NORMAL + 1], out[count, NORMAL + 2] = nx, ny, nz
+        out[count, FOOT], out[count, FOOT + 1] = x, y
     return count + 1
 
 
@@ -77,7 +87,7 @@ def put(
 
 @kernel
 def put_point(
-    field: Field, c: int, r: int, half: int, at: Array, radius: float, reach: float, deep: float,
+    field: Field, c: int, r: int, half: int, at: Triple, radius: float, reach: float, deep: float,
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """A ball around a point on one triangle."""
@@ -100,7 +110,7 @@ def put_point(
 
 @kernel
 def put_corner(
-    field: Field, at: Array, radius: float, reach: float, deep: float, out: Array, count: int
+    field: Field, at: Triple, radius: float, reach: float, deep: float, out: Array, count: int
 ) -> int:
     """A ball around a corner on all triangles near it, once for those in one plane."""
     first = count
@@ -134,14 +144,14 @@ def is_known(out: Array, first: int, last: int) -> bool:
 
 @kernel
 def put_edge(
-    field: Field, a: Array, b: Array, sides: Array, radius: float, reach: float, out: Array,
+    field: Field, a: Triple, b: Triple, sides: Sides, radius: float, reach: float, out: Array,
     count: int,
 ) -> int:  # fmt: skip
     """An edge of a body from a to b on the edges of the surface."""
     wide = reach + radius
     c0, c1, r0, r1 = cells_about(field, a, b, wide)
     low = min(a[2], b[2]) - wide
-    along = b - a
+    along = minus(b, a)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             for kind in range(3):
@@ -158,8 +168,8 @@ def put_edge(
 
 @kernel
 def put_crossing(
-    field: Field, c: int, r: int, kind: int, ec: int, er: int, a: Array, along: Array,
-    sides: Array, radius: float, reach: float, out: Array, count: int,
+    field: Field, c: int, r: int, kind: int, ec: int, er: int, a: Triple, along: Triple,
+    sides: Sides, radius: float, reach: float, out: Array, count: int,
 ) -> int:  # fmt: skip
     """The line from a on an edge of the surface, from the vertex (c, r) to (ec, er), where they are
     nearest between their ends."""
@@ -188,17 +198,17 @@ def put_crossing(
 
 @kernel
 def fits(
-    field: Field, c: int, r: int, kind: int, nx: float, ny: float, nz: float, sides: Array
+    field: Field, c: int, r: int, kind: int, nx: float, ny: float, nz: float, sides: Sides
 ) -> bool:
     """Whether a normal belongs to an edge of the surface that is convex, and to the edge of a body
-    with faces in the directions of `sides` (2, 3)."""
+    with faces in the directions of `sides`."""
     if nz < UPRIGHT or not is_ridge(field, c, r, kind):
         return False
     for side in range(2):
         x, y, z = spread(field, c, r, kind, side)
         if nx * x + ny * y + nz * z > STEEPER:
             return False
-        if nx * sides[side, 0] + ny * sides[side, 1] + nz * sides[side, 2] < -STEEPER:
+        if dot((nx, ny, nz), sides[side]) < -STEEPER:
             return False
     return True
 
@@ -208,25 +218,25 @@ def fits(
 
 @kernel
 def put_axis(
-    field: Field, a: Array, b: Array, radius: float, reach: float, out: Array, count: int
+    field: Field, a: Triple, b: Triple, radius: float, reach: float, out: Array, count: int
 ) -> int:
     """Vertices of the surface that stand out of it on the round side about the axis from a to b."""
     wide = reach + radius
     c0, c1, r0, r1 = cells_about(field, a, b, wide)
-    along = b - a
+    along = minus(b, a)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             if field.z[r, c] < min(a[2], b[2]) - wide or not stands_out(field, c, r):
                 continue
-            vertex = np.array([field.x + c * field.dx, field.y + r * field.dy, field.z[r, c]])
-            share = (vertex - a) @ along / (along @ along)
+            vertex = vertex_of(field, c, r)
+            share = dot(minus(vertex, a), along) / dot(along, along)
             if not 0.0 <= share <= 1.0:
                 continue
-            away = a + share * along - vertex
-            far = np.sqrt(away @ away)
+            away = minus(moved(a, share, along), vertex)
+            far = np.sqrt(dot(away, away))
             if far == 0.0 or abs(far - radius) > reach or away[2] < UPRIGHT * far:
                 continue
-            n = away / far
+            n = away[0] / far, away[1] / far, away[2] / far
             if is_peak(field, c, r, n):
                 count = put(
                     out, count, far - radius, vertex[0], vertex[1], vertex[2], n[0], n[1], n[2]
@@ -236,53 +246,57 @@ def put_axis(
 
 @kernel
 def put_faces(
-    field: Field, hulls: Hulls, geom: int, shift: Array, axes: Array, reach: float, deep: float,
+    field: Field, hulls: Hulls, geom: int, shift: Triple, axes: Array, reach: float, deep: float,
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """Vertices of the surface that stand out of it on the faces of a polyhedron."""
-    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    low, high = (np.inf, np.inf, np.inf), (-np.inf, -np.inf, -np.inf)
     for i in range(hulls.corner_start[geom], hulls.corner_start[geom + 1]):
-        corner = shift + axes @ hulls.corner[i]
-        low, high = np.minimum(low, corner), np.maximum(high, corner)
+        x, y, z = carried(shift, axes, three_of(hulls.corner, i, 0))
+        low = min(low[0], x), min(low[1], y), min(low[2], z)
+        high = max(high[0], x), max(high[1], y), max(high[2], z)
     c0, c1, r0, r1 = cells_about(field, low, high, reach)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             if field.z[r, c] < low[2] - reach or not stands_out(field, c, r):
                 continue
-            vertex = np.array([field.x + c * field.dx, field.y + r * field.dy, field.z[r, c]])
-            local = axes.T @ (vertex - shift)
+            vertex = vertex_of(field, c, r)
+            local = turned_back(axes, minus(vertex, shift))
             face = nearest_face(hulls, geom, local)
-            point, normal = hulls.face[face, :3], hulls.face[face, 3:]
-            gap = float((local - point) @ normal)
+            gap = beyond(hulls.face, face, local)
             if gap > reach or gap < -reach or not is_over(hulls, face, local, gap, deep):
                 continue
-            n = -(axes @ normal)
-            count = put(out, count, gap, vertex[0], vertex[1], vertex[2], n[0], n[1], n[2])
+            n = turned(axes, three_of(hulls.face, face, 3))
+            count = put(out, count, gap, vertex[0], vertex[1], vertex[2], -n[0], -n[1], -n[2])
     return count
 
 
+@leaf
+def beyond(planes: Array, i: int, at: Triple) -> float:
+    """How far a point is beyond the i-th plane: planes (n, 6), a point and a normal each."""
+    far = 0.0
+    for k in range(3):
+        far += (at[k] - planes[i, k]) * planes[i, 3 + k]
+    return far
+
+
 @kernel
-def nearest_face(hulls: Hulls, geom: int, at: Array) -> int:
+def nearest_face(hulls: Hulls, geom: int, at: Triple) -> int:
     """The face whose plane a point is farthest outside of, or least inside."""
     best, farthest = -1, -np.inf
     for i in range(hulls.face_start[geom], hulls.face_start[geom + 1]):
-        far = 0.0
-        for k in range(3):
-            far += (at[k] - hulls.face[i, k]) * hulls.face[i, 3 + k]
+        far = beyond(hulls.face, i, at)
         if far > farthest:
             best, farthest = i, far
     return best
 
 
 @kernel
-def is_over(hulls: Hulls, face: int, at: Array, gap: float, deep: float) -> bool:
+def is_over(hulls: Hulls, face: int, at: Triple, gap: float, deep: float) -> bool:
     """Whether a point is over a face, or inside of the body by more than `deep`."""
     if gap < -deep:
         return True
     for i in range(hulls.side_start[face], hulls.side_start[face + 1]):
-        far = 0.0
-        for k in range(3):
-            far += (at[k] - hulls.side[i, k]) * hulls.side[i, 3 + k]
-        if far < 0.0:
+        if beyond(hulls.side, i, at) < 0.0:
             return False
     return True

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import Triple
 
 Array = NDArray[np.float64]
 
@@ -31,15 +32,21 @@ class Field(NamedTuple):
 
 
 @leaf
-def cells_about(field: Field, a: Array, b: Array, wide: float) -> tuple[int, int, int, int]:
+def cells_about(field: Field, a: Triple, b: Triple, wide: float) -> tuple[int, int, int, int]:
     """(first column, last + 1, first row, last + 1) of the cells that meet, as seen from above, the
-    rectangle with corners a and b (3,), widened on all sides."""
+    rectangle with corners a and b, widened on all sides."""
     rows, columns = field.z.shape
     c0 = max(int(np.floor((min(a[0], b[0]) - wide - field.x) / field.dx)), 0)
     c1 = min(int(np.floor((max(a[0], b[0]) + wide - field.x) / field.dx)) + 1, columns - 1)
     r0 = max(int(np.floor((min(a[1], b[1]) - wide - field.y) / field.dy)), 0)
     r1 = min(int(np.floor((max(a[1], b[1]) + wide - field.y) / field.dy)) + 1, rows - 1)
     return c0, c1, r0, r1
+
+
+@leaf
+def vertex_of(field: Field, c: int, r: int) -> Triple:
+    """The vertex (c, r)."""
+    return field.x + c * field.dx, field.y + r * field.dy, field.z[r, c]
 
 
 @leaf
@@ -63,7 +70,7 @@ def covers(
 
 
 @kernel
-def is_on_face(field: Field, x: float, y: float, n: tuple[float, float, float]) -> bool:
+def is_on_face(field: Field, x: float, y: float, n: Triple) -> bool:
     """Whether the triangle below or above (x, y) has the normal n."""
     rows, columns = field.z.shape
     c, r = int(np.floor((x - field.x) / field.dx)), int(np.floor((y - field.y) / field.dy))
@@ -74,7 +81,7 @@ def is_on_face(field: Field, x: float, y: float, n: tuple[float, float, float]) 
 
 
 @kernel
-def spread(field: Field, c: int, r: int, kind: int, side: int) -> tuple[float, float, float]:
+def spread(field: Field, c: int, r: int, kind: int, side: int) -> Triple:
     """Unit vector from an edge of the surface into the triangle on that side, across the edge as
     seen from above; side 0 is the left one. Straight down where there is none."""
     rows, columns = field.z.shape
@@ -124,7 +131,7 @@ def stands_out(field: Field, c: int, r: int) -> bool:
 
 
 @kernel
-def is_peak(field: Field, c: int, r: int, n: Array) -> bool:
+def is_peak(field: Field, c: int, r: int, n: Triple) -> bool:
     """Whether no edge from the vertex (c, r) rises above the plane with normal n through it."""
     rows, columns = field.z.shape
     for dc, dr in ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1)):

@@ -28,8 +28,8 @@ class Hulls(NamedTuple):
     corner_start: Indices
     corner: Array  # (n, 3) [m]
     edge_start: Indices
-    edge: Array  # (n, 2, 3) ends [m]
-    inward: Array  # (n, 2, 3) unit vectors from the edge into its faces; zero for an axis
+    edge: Array  # (n, 6) both ends [m]
+    inward: Array  # (n, 6) unit vectors from the edge into its two faces; zero for an axis
     face_start: Indices
     face: Array  # (n, 6) a point [m], the outward normal
     side_start: Indices  # (number of faces + 1,)
@@ -55,8 +55,8 @@ def build_hulls(model: mujoco.MjModel, wanted: NDArray[np.bool_]) -> Hulls:
         _starts([hull.corners for hull in hulls]),
         _stack([corner for hull in hulls for corner in hull.corners], 3),
         _starts([hull.edges for hull in hulls]),
-        _stack([edge for hull in hulls for edge in hull.edges], 2, 3),
-        _stack([pair for hull in hulls for pair in hull.inward], 2, 3),
+        _stack([edge for hull in hulls for edge in hull.edges], 6),
+        _stack([pair for hull in hulls for pair in hull.inward], 6),
         _starts([hull.faces for hull in hulls]),
         _stack([face for hull in hulls for face in hull.faces], 6),
         _starts(faces),

@@ -31,6 +31,15 @@ from stiction.bridge import layout, library
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import pack, packed, unpacker
+from stiction.kernels.triples import (
+    carried,
+    column,
+    minus,
+    moved,
+    three_of,
+    turned,
+    turned_back,
+)
 from stiction.terrain.contacts import (
     CONTACT,
     DIST,
@@ -197,12 +206,12 @@ def fill_contacts(
             place, turn = frame_of(d, first)
             kept = integer(d + NCON)
             for contact in range(start, end, SIZE):
-                tells = is_news(contact, field, place, turn, room[:found], tolerance)
+                tells = is_news(contact, field, place, turn, room, found, tolerance)
                 if tells and not is_double(d, kept, contact):
                     add_contact(m, d, contact)
             for k in range(found):
-                point, normal = room[k, POINT : POINT + 3], room[k, NORMAL : NORMAL + 3]
-                write_contact(start, room[k, GAP], place + turn @ point, turn @ normal)
+                point = carried(place, turn, three_of(room, k, POINT))
+                write_contact(start, room[k, GAP], point, turned(turn, three_of(room, k, NORMAL)))
                 add_contact(m, d, start)
         else:
             keep(m, d, start, end)
@@ -229,15 +238,21 @@ def survey_features(
     written."""
     ground, turn = frame_of(d, first)
     place, own = frame_of(d, second)
-    shift, axes = turn.T @ (place - ground), turn.T @ own
+    shift, axes = turned_back(turn, minus(place, ground)), np.empty((3, 3))
+    for k in range(3):
+        axes[0, k], axes[1, k], axes[2, k] = turned_back(turn, column(own, k))
     deep = SHALLOW_CORNER * tolerance
     count = 0
     for i in range(hulls.corner_start[second], hulls.corner_start[second + 1]):
-        corner = shift + axes @ hulls.corner[i]
+        corner = carried(shift, axes, three_of(hulls.corner, i, 0))
         count = put_corner(field, corner, hulls.radius[second], reach, deep, out, count)
     for i in range(hulls.edge_start[second], hulls.edge_start[second + 1]):
-        a, b = shift + axes @ hulls.edge[i, 0], shift + axes @ hulls.edge[i, 1]
-        sides = hulls.inward[i] @ axes.T
+        a = carried(shift, axes, three_of(hulls.edge, i, 0))
+        b = carried(shift, axes, three_of(hulls.edge, i, 3))
+        sides = (
+            turned(axes, three_of(hulls.inward, i, 0)),
+            turned(axes, three_of(hulls.inward, i, 3)),
+        )
         count = put_edge(field, a, b, sides, hulls.radius[second], reach, out, count)
         if hulls.radius[second] > 0.0:
             count = put_axis(field, a, b, hulls.radius[second], reach, out, count)
@@ -252,12 +267,13 @@ def survey_features(
 
 @kernel
 def is_news(
-    contact: int, field: Field, place: Array, turn: Array, found: Array, tolerance: float
-) -> bool:
-    """Whether a contact of MuJoCo's tells more than those that were found; see the head."""
+    contact: int, field: Field, place: Array, turn: Array, found: Array, count: int,
+    tolerance: float,
+) -> bool:  # fmt: skip
+    """Whether a contact of MuJoCo's tells more than the `count` that were found; see the head."""
     dist = number(contact + DIST)
-    n = turn.T @ numbers(contact + FRAME, 3)
-    p = turn.T @ (numbers(contact + POS, 3) - place) - 0.5 * dist * n
+    n = turned_back(turn, numbers(contact + FRAME, 3))
+    p = moved(turned_back(turn, minus(numbers(contact + POS, 3), place)), -0.5 * dist, n)
     near = max(dist + AS_NEAR * tolerance, -SHALLOW_CORNER * tolerance)
     steep = ROUGH + PRECISION / max(abs(dist), PRECISION)
     c0, c1, r0, r1 = cells_about(field, p, p, BESIDE)
@@ -273,7 +289,7 @@ def is_news(
                 level += sy * (p[1] - field.y - r * field.dy)
                 if p[2] < level - BESIDE * size:
                     continue  # on the side or the base of the field
-                for k in range(found.shape[0]):
+                for k in range(count):
                     x, y, gap = found[k, FOOT], found[k, FOOT + 1], found[k, GAP]
                     if gap > near:
                         continue
@@ -299,8 +315,10 @@ def is_double(d: int, first: int, contact: int) -> bool:
     point, normal = numbers(contact + POS, 3), numbers(contact + FRAME, 3)
     for k in range(first, integer(d + NCON)):
         other = pointer(d + CONTACT) + k * SIZE
-        away = np.abs(numbers(other + POS, 3) - point).max()
-        turned = np.abs(numbers(other + FRAME, 3) - normal).max()
-        if away <= ONE_CONTACT and turned <= ROUGH:
+        away, off = 0.0, 0.0
+        for c in range(3):
+            away = max(away, abs(numbers(other + POS, 3)[c] - point[c]))
+            off = max(off, abs(numbers(other + FRAME, 3)[c] - normal[c]))
+        if away <= ONE_CONTACT and off <= ROUGH:
             return True
     return False

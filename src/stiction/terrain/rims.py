@@ -7,15 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel
+from stiction.kernels.triples import (
+    Triple,
+    column,
+    cross,
+    dot,
+    minus,
+    moved,
+    scaled,
+    turned_back,
+)
 from stiction.terrain.features import CROSSING, INSIDE, fits, put, put_point
-from stiction.terrain.height_field import FLAT, Field, cells_about, slopes, stands_out
+from stiction.terrain.height_field import FLAT, Field, cells_about, slopes, stands_out, vertex_of
 
 Array = NDArray[np.float64]
 
 
 @kernel
 def put_caps(
-    field: Field, shift: Array, axes: Array, radius: float, half: float, reach: float, deep: float,
+    field: Field, shift: Triple, axes: Array, radius: float, half: float, reach: float, deep: float,
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """Vertices of the surface that stand out of it on the caps of a cylinder."""
@@ -25,45 +35,44 @@ def put_caps(
         for c in range(c0, c1 + 1):
             if field.z[r, c] < shift[2] - wide or not stands_out(field, c, r):
                 continue
-            vertex = np.array([field.x + c * field.dx, field.y + r * field.dy, field.z[r, c]])
-            local = axes.T @ (vertex - shift)
+            vertex = vertex_of(field, c, r)
+            local = turned_back(axes, minus(vertex, shift))
             sign = 1.0 if local[2] > 0.0 else -1.0
             gap = sign * local[2] - half
             if gap > reach or gap < -deep or np.hypot(local[0], local[1]) > radius:
                 continue
-            n = -sign * axes[:, 2]
+            n = scaled(-sign, column(axes, 2))
             count = put(out, count, gap, vertex[0], vertex[1], vertex[2], n[0], n[1], n[2])
     return count
 
 
 @kernel
 def put_rims(
-    field: Field, shift: Array, axes: Array, radius: float, half: float, reach: float, deep: float,
+    field: Field, shift: Triple, axes: Array, radius: float, half: float, reach: float, deep: float,
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """The rims of a cylinder on triangles, and where they cross edges of the surface."""
     wide = radius + half + reach
     c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
-    axis = axes[:, 2].copy()
+    axis = column(axes, 2)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
             for part in range(2 * (r < r1 and c < c1)):
                 sx, sy = slopes(field, c, r, part)
-                normal = np.array([-sx, -sy, 1.0]) / np.sqrt(1.0 + sx * sx + sy * sy)
-                lean = normal @ axis
-                down = lean * axis - normal
-                size = np.sqrt(down @ down)
-                down = down / size if size > FLAT else axes[:, 0].copy()
-                across = np.cross(axis, down)
+                normal = scaled(1.0 / np.sqrt(1.0 + sx * sx + sy * sy), (-sx, -sy, 1.0))
+                lean = dot(normal, axis)
+                down = minus(scaled(lean, axis), normal)
+                size = np.sqrt(dot(down, down))
+                down = scaled(1.0 / size, down) if size > FLAT else column(axes, 0)
+                across = cross(axis, down)
                 for cap in (-1.0, 1.0):
-                    center = shift + cap * half * axis
+                    center = moved(shift, cap * half, axis)
                     # Of the cap that is farther away the lowest point is enough.
                     points = 4 if cap * lean < 0.0 else 1
                     for k in range(points):
-                        way = (down if k % 2 == 0 else across) * (radius if k < 2 else -radius)
-                        count = put_point(
-                            field, c, r, part, center + way, 0.0, reach, deep, out, count
-                        )
+                        way, far = down if k % 2 == 0 else across, radius if k < 2 else -radius
+                        at = moved(center, far, way)
+                        count = put_point(field, c, r, part, at, 0.0, reach, deep, out, count)
             for kind in range(3):
                 ec, er = c + (kind != 1), r + (kind != 0)
                 if ec >= field.z.shape[1] or er >= field.z.shape[0]:
@@ -71,7 +80,7 @@ def put_rims(
                 if max(field.z[r, c], field.z[er, ec]) < shift[2] - wide:
                     continue
                 for cap in (-1.0, 1.0):
-                    center = shift + cap * half * axis
+                    center = moved(shift, cap * half, axis)
                     count = put_rim_crossings(
                         field, c, r, kind, ec, er, center, axes, cap, radius, reach, out, count
                     )
@@ -80,7 +89,7 @@ def put_rims(
 
 @kernel
 def put_rim_crossings(
-    field: Field, c: int, r: int, kind: int, ec: int, er: int, center: Array, axes: Array,
+    field: Field, c: int, r: int, kind: int, ec: int, er: int, center: Triple, axes: Array,
     cap: float, radius: float, reach: float, out: Array, count: int,
 ) -> int:  # fmt: skip
     """A rim where, as seen from above, it crosses an edge of the surface."""
@@ -95,21 +104,21 @@ def put_rim_crossings(
     if size <= abs(level) or size == 0.0:
         return count
     middle, swing = np.arctan2(b, a), np.arccos(level / size)
-    sides = np.empty((2, 3))
     for angle in (middle - swing, middle + swing):
-        out_way = np.cos(angle) * axes[:, 0] + np.sin(angle) * axes[:, 1]
-        at = center + radius * out_way
+        x, y = column(axes, 0), column(axes, 1)
+        out_way = moved(scaled(np.cos(angle), x), np.sin(angle), y)
+        at = moved(center, radius, out_way)
         t = ((at[0] - px) * qx + (at[1] - py) * qy) / (qx * qx + qy * qy)
         if not -INSIDE <= t <= 1.0 + INSIDE:
             continue
-        tangent = np.cos(angle) * axes[:, 1] - np.sin(angle) * axes[:, 0]
-        n = np.cross(tangent, np.array([qx, qy, qz]))
-        long = np.sqrt(n @ n)
+        tangent = moved(scaled(np.cos(angle), y), -np.sin(angle), x)
+        n = cross(tangent, (qx, qy, qz))
+        long = np.sqrt(dot(n, n))
         if long <= CROSSING * np.sqrt(qx * qx + qy * qy + qz * qz):
             continue
-        n *= (1.0 if n[2] > 0.0 else -1.0) / long
+        n = scaled((1.0 if n[2] > 0.0 else -1.0) / long, n)
         gap = (at[2] - pz - t * qz) * n[2]
-        sides[0], sides[1] = -out_way, -cap * axes[:, 2]
+        sides = scaled(-1.0, out_way), scaled(-cap, column(axes, 2))
         if abs(gap) > reach or not fits(field, c, r, kind, n[0], n[1], n[2], sides):
             continue
         count = put(out, count, gap, px + t * qx, py + t * qy, pz + t * qz, n[0], n[1], n[2])

@@ -352,7 +352,7 @@ def take_step(session, d, job, cursor):
             mj.fwd_position(m, d)
             mj.fwd_velocity(m, d)
             call_back(controller, m, d)
-        begin(session)
+        begin(session, False)
         many = np.int64(1) if single else min(nstep - taken, np.int64(LOOK_EVERY))
         stop = call(slot(session, Slot.STEPS), session, d, many, cursor[Cursor.SOLVED])
         done = step.counts[Count.DONE]

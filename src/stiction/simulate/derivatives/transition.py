@@ -288,8 +288,7 @@ def run_step(session, d, source, state, request, A, B):
         return np.int64(Stop.ERROR)
     ask, model, work = words(request, ASKS), slot(session, Slot.MODEL), slot(session, Slot.WORK)
     ask[Ask.FIRST], ask[Ask.SECOND] = A.ctypes.data, B.ctypes.data
-    words(session + 8 * Slot.FRESH, 1)[0] = 1
-    begin(session)
+    begin(session, True)
     _, step = unpack_step(work)
     stop = np.int64(Stop.UNSOLVED)
     if are_edited(slot(session, Slot.SOURCE)):

@@ -47,6 +47,7 @@ from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback,
 from stiction.simulate.time_stepping.jammed import part_island
 from stiction.simulate.time_stepping.loop import (
     Slot,
+    Turn,
     begin_as,
     run,
     take_steps,
@@ -83,7 +84,7 @@ GROWTH = 8
 
 
 # As plain numbers: looking a member up in an enumeration takes as long as an array's entry.
-_FRESH, _DONE = int(Slot.FRESH), int(Stop.DONE)
+_FIRST, _LATER, _SOLVED, _DONE = int(Turn.FIRST), int(Turn.LATER), int(Turn.SOLVED), int(Stop.DONE)
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 LATE_STAGES = (
     replace_rough, pass_by, follow_turns, take_turn, spread_residual, part_island,
@@ -233,20 +234,31 @@ class TimeEngine:
             return self._step_controlled(data, nstep)
         if self._last is not None and self._last() is not None:
             self.keep_last()
-        left, solved, answer, spent, absent = nstep, 0, COMPILED, 0.0, 0
-        self.session[_FRESH] = 1
-        address = data._address
+        if self.stale:
+            self.refresh()
+        wanted = nstep if nstep < self._chunk else self._chunk
+        began = perf_counter()
+        try:  # as `Guard.call` does, without a call of its own
+            stop = self._run(self._address, data._address, wanted, _FIRST)
+        except SystemError as error:
+            raise self.guard.cause(error, data) from None
+        answer, spent = COMPILED, perf_counter() - began
+        if nstep > 1 or stop != _DONE:
+            answer, spent = self._go_on(data, nstep, wanted, stop, spent)
+        self._elapsed += spent
+        self.answer = answer
+        report = Report(self.own.source, data.time, self._gather, (answer, spent))
+        self._last = ref(report)
+        return report
+
+    def _go_on(
+        self, data: mujoco.MjData, nstep: int, wanted: int, stop: int, spent: float
+    ) -> tuple[Answer, float]:
+        """Takes what is left of nstep steps; what answered the last one, and the time of all [s].
+        Of the first `wanted` ones compiled code has taken what it could, in the time `spent`, and
+        stopped for that reason."""
+        left, turn, answer, absent, now = nstep, _LATER, COMPILED, 0, spent
         while True:
-            if self.stale:
-                self.refresh()
-            wanted = left if left < self._chunk else self._chunk
-            began = perf_counter()
-            try:  # as `Guard.call` does, without a call of its own
-                stop = self._run(self._address, address, wanted, solved)
-            except SystemError as error:
-                raise self.guard.cause(error, data) from None
-            now = perf_counter() - began
-            spent += now
             taken = wanted if stop == _DONE else self.work.taken
             if taken:
                 if nstep > 1:
@@ -259,19 +271,25 @@ class TimeEngine:
                         self._rungs[answer.rung] += 1
                 left -= taken
                 if left == 0:
-                    self._elapsed += spent
-                    self.answer = answer if taken == 1 else COMPILED
-                    report = Report(self.own.source, data.time, self._gather, (self.answer, spent))
-                    self._last = ref(report)
-                    return report
-                answer, solved = COMPILED, 0
+                    return answer if taken == 1 else COMPILED, spent
+                answer, turn = COMPILED, _LATER
             if stop != _DONE:
                 began = perf_counter()
                 found = self.resolve(Stop(stop), data)
                 spent += perf_counter() - began if self._driven else 0.0
                 if found is not None:
-                    answer, solved = found, 1
+                    answer, turn = found, _SOLVED
                     absent = self.work.step.counts[Count.LEFT_OUT]
+            if self.stale:
+                self.refresh()
+            wanted = left if left < self._chunk else self._chunk
+            began = perf_counter()
+            try:
+                stop = self._run(self._address, data._address, wanted, turn)
+            except SystemError as error:
+                raise self.guard.cause(error, data) from None
+            now = perf_counter() - began
+            spent += now
 
     def report_step(self, time: float, spent: float) -> Report:
         """Of a step that another kernel has taken by this engine's session, to that time of the

@@ -26,7 +26,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.ahead import take_all_in, take_in
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
-from stiction.bridge.layout import number, numbers, offset, pointer, words
+from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.margins import AHEAD, free_motion, travel_past_limits
 from stiction.contact.certificate.grading import raise_scales, set_scales
 from stiction.contact.certificate.laws import Law
@@ -318,8 +318,16 @@ class Slot(IntEnum):
     """`library.CALLBACKS`."""
     PLUGINS = 8
     """How many the model has."""
-    FRESH = 9
-    """1 if no step of this call has been taken yet."""
+
+
+class Turn(IntEnum):
+    """Where in a call of steps `run` is asked for some of them."""
+
+    FIRST = 0
+    """No step of the call has been taken yet."""
+    LATER = 1
+    SOLVED = 2
+    """The next step is only to be finished."""
 
 
 @leaf
@@ -347,15 +355,13 @@ def take_steps_on_ground(session, d, nstep, solved):
 
 
 @leaf
-def begin(session):
-    """Prepares the workspace for a call."""
+def begin(session, first):
+    """Prepares the workspace for steps; first: whether they are the first ones of a call."""
     _, step = unpack_step(slot(session, Slot.WORK))
     watched = slot(session, Slot.PLUGINS) > 0 or mj.has_callbacks(slot(session, Slot.CALLBACKS))
     step.counts[Count.WATCHED] = np.int64(watched)
     step.counts[Count.DONE] = 0
-    fresh = words(session + 8 * Slot.FRESH, 1)
-    if fresh[0] == 1:
-        fresh[0] = 0
+    if first:
         for k in range(step.ticks.shape[0]):
             step.spent[k] += step.ticks[k]
             step.ticks[k] = 0
@@ -384,14 +390,15 @@ def begin_as(address, other):
 
 
 @kernel
-def run(session, d, nstep, solved):
+def run(session, d, nstep, turn):
     """Takes up to nstep steps of the data at d, or none if d is 0; returns why it stopped.
-    solved: 1 if the first step is only to be finished."""
+    turn: a `Turn`."""
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
-    begin(session)
+    begin(session, turn == Turn.FIRST)
     stop = np.int64(Stop.EDITED)
     if not are_edited(slot(session, Slot.SOURCE)):
+        solved = np.int64(turn == Turn.SOLVED)
         stop = call(slot(session, Slot.STEPS), session, d, nstep, solved)
     leave(slot(session, Slot.FRAME))
     return stop
