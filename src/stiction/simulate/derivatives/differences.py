@@ -43,7 +43,7 @@ from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import packed
 from stiction.simulate.time_stepping.config import Config, Stop
-from stiction.simulate.time_stepping.pose import fill_blocks, meet, move_smoothly
+from stiction.simulate.time_stepping.pose import fill_blocks, meet, move_smoothly, weigh
 from stiction.simulate.time_stepping.whirling import keep_energy, note_past, turns_fast
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
@@ -259,16 +259,18 @@ def _pose(m, d, config: Config, ground, address, level):
         move_smoothly(m, d)
         if whirls:
             keep_energy(m, d, address)
-        if not meet(m, d, config, ground, request, step, 0.0, False, False):
-            return Stop.ARENA
+        stop = weigh(m, d, config, b, request, step)
+        if stop == Stop.DONE:
+            stop = meet(m, d, config, ground, b, request, step, 0.0, False, False)
     else:
         if level == Level.VELOCITY:
             mj.fwd_velocity(m, d)
         mj.fwd_actuation(m, d)
         mj.fwd_acceleration(m, d)
         mj.reference_constraint(m, d)
-        if config.derivatives:
-            mj.smooth_derivatives(m, d, 0)
+        stop = weigh(m, d, config, b, request, step)
+    if stop != Stop.DONE:
+        return stop
     return Stop.DONE if fill_blocks(m, d, config, b, step) else Stop.ROOM
 
 

@@ -1,8 +1,8 @@
 """The step, and many of them, in compiled code: MuJoCo's own functions and our solve between them.
 
-    smooth      kinematics, inertia, velocities, actuators, applied and passive forces
-    collision   margins for what the bodies may reach within the step; collisions, constraint
-                rows, derivatives of the smooth forces
+    smooth      kinematics, inertia, velocities, actuators, applied and passive forces, their
+                derivatives; the motion without contact
+    collision   margins for what the bodies may reach within the step; collisions, constraint rows
     rows        rows to blocks, and who touches whom
     solve       island by island, from the last step's impulses or by the interior point
     certify     every law, from the blocks
@@ -68,6 +68,7 @@ from stiction.simulate.time_stepping.pose import (
     note_output,
     prepare,
     recall_impulses,
+    weigh,
 )
 from stiction.simulate.time_stepping.request import ask, grade, keep_free, solve_until
 from stiction.simulate.time_stepping.standstill import keep_velocity, stop_rounding
@@ -128,15 +129,18 @@ def _pose(m, d, config: Config, ground, address, found):
     begun = ticks()
     extra, sparing = step.figure[Figure.LIMITS], config.law >= 0
     sparing = sparing and step.counts[Count.ROUNDS] < RETRIES
-    if not meet(m, d, config, ground, request, step, extra, found, sparing):
-        return Stop.ARENA
-    now = ticks()
-    step.ticks[Stage.COLLISION] += now - begun
-    stop = prepare(
-        m, d, config, b, g, s, request, step, system.scratch, newton.weight
-    )  # fmt: skip
+    stop = weigh(m, d, config, b, request, step)
     if stop != Stop.DONE:
         return stop
+    now = ticks()
+    step.ticks[Stage.SMOOTH] += now - begun
+    stop = meet(m, d, config, ground, b, request, step, extra, found, sparing)
+    if stop != Stop.DONE:
+        return stop
+    begun = ticks()
+    step.ticks[Stage.COLLISION] += begun - now
+    if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight):
+        return Stop.ROOM
     count = step.counts[Count.BLOCKS]
     if config.bounce < np.inf:
         bounce(
@@ -149,7 +153,7 @@ def _pose(m, d, config: Config, ground, address, found):
     guess_impulses(step, count, request)
     if step.counts[Count.ANSWERED] > 0:
         guess_from_answer(step, count, request)
-    step.ticks[Stage.ROWS] += ticks() - now
+    step.ticks[Stage.ROWS] += ticks() - begun
     return Stop.DONE if config.law >= 0 else Stop.UNSOLVED
 
 

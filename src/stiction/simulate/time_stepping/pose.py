@@ -54,8 +54,8 @@ _QPOS, _QVEL, _ACT, _CTRL, _QFRC, _XFRC, _MPOS, _MQUAT = (
         "qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat",
     )
 )  # fmt: skip
-_SMOOTH, _FREE, _QACC, _CONSTRAINT = (
-    offset("mjData", name) for name in ("qfrc_smooth", "qacc_smooth", "qacc", "qfrc_constraint")
+_SMOOTH, _QACC, _CONSTRAINT = (
+    offset("mjData", name) for name in ("qfrc_smooth", "qacc", "qfrc_constraint")
 )
 _SIZES = tuple(offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "nl"))
 _FLAGS = tuple(
@@ -215,18 +215,48 @@ def move_smoothly(m, d):
 
 
 @kernel
-def meet(m, d, config: Config, ground, request: Request, step: Step, extra, found, sparing):
-    """MuJoCo's collisions and constraint rows, with margins for this step; whether all found room.
-    ground: `terrain.Ground.features`; extra: least margin of joints; found: whether the contacts
-    are there already; sparing: whether those that the step does not come to are left out.
-
-    Where contacts pull (adhesion), the forces before them are evaluated once more.
-    """
-    nv = request.v_free.shape[0]
+def weigh(m, d, config: Config, b: Blocks, request: Request, step: Step):
+    """Mass, momentum and free velocity of the step, none of which asks for contacts: MASS where the
+    mass is not positive definite, else DONE. Damping and servos are in the mass, so that the free
+    velocity is what joints come to, not what their forces would fling them to."""
+    nv = b.first.shape[0]
     dt = number(m + _TIMESTEP)
-    qvel, free = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _FREE), nv)
+    if config.derivatives:
+        mj.smooth_derivatives(m, d, 0)
+    read_mass(m, d, b, config.derivatives)
+    qvel, force = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _SMOOTH), nv)
     for j in range(nv):
-        request.v_free[j] = qvel[j] + dt * free[j]
+        b.velocity[j] = qvel[j]
+        b.push[j] = dt * force[j]
+    drop_rounding(m, d, b, step)
+    scratch = (step.small, step.six, step.rate, step.x, step.block)
+    steady_spin(m, d, b, config.derivatives, step.free, scratch)
+    for k in range(b.mass.shape[0]):
+        step.factor[k] = b.mass[k]
+    step.counts[Count.DOF] = factor_skyline(step.factor, b.row, b.first)
+    if step.counts[Count.DOF] >= 0:
+        return Stop.MASS
+    for j in range(nv):
+        request.v_free[j] = b.push[j]
+    solve_skyline(step.factor, b.row, b.first, request.v_free)
+    for j in range(nv):
+        request.v_free[j] += b.velocity[j]
+    return Stop.DONE
+
+
+@kernel
+def meet(
+    m, d, config: Config, ground, b: Blocks, request: Request, step: Step, extra, found, sparing
+):
+    """MuJoCo's collisions and constraint rows, with margins for this step, which is weighed; DONE,
+    or ARENA where not all found room. ground: `terrain.Ground.features`; extra: least margin of
+    joints; found: whether the contacts are there already; sparing: whether those that the step does
+    not come to are left out.
+
+    Where contacts pull (adhesion), the forces before them are evaluated once more, and the step is
+    weighed again.
+    """
+    qvel = numbers(pointer(d + _QVEL), request.v_free.shape[0])
     free_motion(m, d, request.v_free, step.reach)
     before = _full(d)
     if not found:
@@ -244,7 +274,8 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
     exclude_ghosts(m, d, step.reach, config.touch)
     mj.make_constraint(m, d)
     if _full(d) != before:
-        return False
+        return Stop.ARENA
+    stop = Stop.DONE
     if config.adhesion:
         hide_ahead(d, config.touch)
         mj.transmission(m, d)
@@ -253,10 +284,9 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
         mj.fwd_acceleration(m, d)
         if step.counts[Count.WHIRLS] == 1:
             add_bound(m, d, step)
+        stop = weigh(m, d, config, b, request, step)
     else:
         mj.reference_constraint(m, d)
-    if config.derivatives:
-        mj.smooth_derivatives(m, d, 0)
     if config.sensors:
         hide_limits(d, config.touch)
         mj.sensor_pos(m, d)
@@ -264,7 +294,7 @@ def meet(m, d, config: Config, ground, request: Request, step: Step, extra, foun
     if config.energy:
         mj.energy_pos(m, d)
         mj.energy_vel(m, d)
-    return True
+    return stop
 
 
 @kernel
@@ -347,22 +377,12 @@ def guess_from_answer(step: Step, count, request: Request):
 
 @kernel
 def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
-    """Mass, momentum and blocks of the posed step; whether they found room."""
-    nv = b.first.shape[0]
-    dt = number(m + _TIMESTEP)
+    """Blocks of the step, which is weighed and met; whether they found room."""
     blocks, entries = count_blocks(d)
     step.counts[Count.NEED_BLOCKS] = blocks
     step.counts[Count.NEED_ENTRIES] = entries
     if blocks > b.head.shape[0] or entries > b.value.shape[0]:
         return False
-    read_mass(m, d, b, config.derivatives)
-    qvel, force = numbers(pointer(d + _QVEL), nv), numbers(pointer(d + _SMOOTH), nv)
-    for j in range(nv):
-        b.velocity[j] = qvel[j]
-        b.push[j] = dt * force[j]
-    drop_rounding(m, d, b, step)
-    scratch = (step.small, step.six, step.rate, step.x, step.block)
-    steady_spin(m, d, b, config.derivatives, step.free, scratch)
     count = read_rows(
         m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.deep, step.key,
         step.place,
@@ -379,29 +399,17 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
 
 @kernel
 def prepare(
-    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, request: Request, step: Step, work,
-    weight,
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, step: Step, work, weight
 ):  # fmt: skip
-    """Mass, momentum, blocks, who touches whom, inverse inertias, the free velocity; why it
-    stopped. Where there are soft rows, the last two are those of the mass alone."""
-    nv = b.first.shape[0]
+    """Blocks, who touches whom, inverse inertias; whether all found room. Where there are soft
+    rows, inverse inertias are those of the mass alone."""
     if not fill_blocks(m, d, config, b, step):
-        return Stop.ROOM
+        return False
     count = step.counts[Count.BLOCKS]
     if not connect_blocks(b, count, g, s):
-        return Stop.ROOM
-    for k in range(b.mass.shape[0]):
-        step.factor[k] = b.mass[k]
-    step.counts[Count.DOF] = factor_skyline(step.factor, b.row, b.first)
-    if step.counts[Count.DOF] >= 0:
-        return Stop.MASS
-    for j in range(nv):
-        request.v_free[j] = b.push[j]
-    solve_skyline(step.factor, b.row, b.first, request.v_free)
-    for j in range(nv):
-        request.v_free[j] += b.velocity[j]
+        return False
     inverse_inertias(b, count, step.factor, work, weight)
-    return Stop.DONE
+    return True
 
 
 @kernel
