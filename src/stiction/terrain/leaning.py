@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import Triple, column, cross, dot
 from stiction.terrain.contacts import (
     DIST,
     FRAME,
@@ -43,12 +44,8 @@ from stiction.terrain.nearest import (
     ONE_DIRECTION,
     SAME_CONTACT,
     Side,
-    Three,
     away_of,
-    axis_of,
     change_feature,
-    cross3,
-    dot3,
     into,
     least_size,
     meet_nearest,
@@ -59,7 +56,6 @@ from stiction.terrain.nearest import (
     scale_to_one,
     settle_points,
     take_side,
-    three_of,
 )
 
 Array = NDArray[np.float64]
@@ -93,7 +89,7 @@ def may_lean(m: int, first: int, second: int) -> bool:
 @leaf
 def axis_along(box: Side, cylinder: Side) -> int:
     """The axis of a box whose edges run along the cylinder, or -1."""
-    x = into(box, axis_of(cylinder, 2))
+    x = into(box, column(cylinder.turn, 2))
     for c in range(3):
         if 1.0 - x[c] * x[c] < ONE_DIRECTION * ONE_DIRECTION:
             return c
@@ -114,12 +110,12 @@ def reach_of(s: Side, n: Array) -> float:
 def gap_along(first: Side, second: Side, n: Array) -> float:
     """The gap between two geoms, seen along n (3,)."""
     a, b = first.place, second.place
-    apart: Three = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
-    return dot3(apart, three_of(n)) - reach_of(first, n) - reach_of(second, n)
+    apart: Triple = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
+    return dot(apart, n) - reach_of(first, n) - reach_of(second, n)
 
 
 @leaf
-def set_box_feature(box: Side, corner: Three, which: int) -> None:
+def set_box_feature(box: Side, corner: Triple, which: int) -> None:
     """The feature `which` (1 to FEATURES_OF_CORNER) of those that meet in a corner."""
     for c in range(3):
         box.feature[c] = corner[c] if which & (1 << c) else 0.0
@@ -171,14 +167,14 @@ def find_contact(
         return False
     if change_feature(first, n) or change_feature(second, n):
         return False
-    gap = dot3(away_of(first, second), three_of(n))
+    gap = dot(away_of(first, second), n)
     if gap > least:
         put_contact(first, second, n, gap, out)
     return gap > least
 
 
 @leaf
-def edge_along(box: Side, a: Three, feature: Array) -> int:
+def edge_along(box: Side, a: Triple, feature: Array) -> int:
     """The axis of the edge that a box turns to an end whose outward normal is a, if it is all but
     parallel to it, or -1; feature (3,) := the sides that the edge lies on."""
     x = into(box, a)
@@ -194,21 +190,21 @@ def edge_along(box: Side, a: Three, feature: Array) -> int:
 def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
     """Contacts (2, WIDTH) of an edge that lies on an end of a cylinder (1 or -1); their number, 0
     where none does."""
-    a0, a1, a2 = axis_of(cylinder, 2)
-    a: Three = (end * a0, end * a1, end * a2)
+    a0, a1, a2 = column(cylinder.turn, 2)
+    a: Triple = (end * a0, end * a1, end * a2)
     axis = edge_along(box, a, box.feature)
     if axis < 0:
         return 0
-    u, radius = axis_of(box, axis), cylinder.size[0]
+    u, radius = column(box.turn, axis), cylinder.size[0]
     put_middle_of_line(box)
     x = np.empty(3)
     for c in range(3):
         x[c] = box.point[c] - (cylinder.place[c] + cylinder.size[1] * a[c])
     # Over the end, |x + s u| <= radius across a.
-    rise, height = dot3(u, a), dot3(three_of(x), a)
+    rise, height = dot(u, a), dot(x, a)
     square = 1.0 - rise * rise
-    middle = -(dot3(three_of(x), u) - height * rise) / square
-    beside = dot3(three_of(x), three_of(x)) - height * height - square * middle * middle
+    middle = -(dot(x, u) - height * rise) / square
+    beside = dot(x, x) - height * height - square * middle * middle
     if beside >= radius * radius:
         return 0
     half, count = np.sqrt((radius * radius - beside) / square), 0
@@ -216,17 +212,17 @@ def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
         s, far = middle + side * half, box.size[axis]
         if side * s < -far:
             return 0
-        p: Three = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
-        normal: Three = a
+        p: Triple = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
+        normal: Triple = a
         if side * s > far:
             s = side * far
             p = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
         else:
-            normal = cross3(u, cross3(a, p))
-        length = np.sqrt(dot3(normal, normal))
-        length = length if dot3(normal, a) > 0.0 else -length
-        over = dot3(p, a)
-        gap = over * dot3(a, normal) / length
+            normal = cross(u, cross(a, p))
+        length = np.sqrt(dot(normal, normal))
+        length = length if dot(normal, a) > 0.0 else -length
+        over = dot(p, a)
+        gap = over * dot(a, normal) / length
         out[count, GAP] = gap
         for c in range(3):
             way = cylinder.size[1] * a[c] + p[c] - 0.5 * over * a[c]
@@ -237,13 +233,13 @@ def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
 
 
 @kernel
-def put_on_side(cylinder: Side, t: float, spoke: Three, normal: Three, out: Array) -> None:
+def put_on_side(cylinder: Side, t: float, spoke: Triple, normal: Triple, out: Array) -> None:
     """out (WIDTH,) := the contact of a side with what lies from the point t of its axis along
     `spoke`, as seen along `normal`, of any length."""
-    far = np.sqrt(dot3(spoke, spoke))
-    length = np.sqrt(dot3(normal, normal))
+    far = np.sqrt(dot(spoke, spoke))
+    length = np.sqrt(dot(normal, normal))
     over = far - cylinder.size[0]
-    out[GAP] = over * dot3(spoke, normal) / (far * length)
+    out[GAP] = over * dot(spoke, normal) / (far * length)
     for c in range(3):
         foot = cylinder.place[c] + t * cylinder.turn[c, 2]
         out[POINT + c] = foot + (1.0 - 0.5 * over / far) * spoke[c]
@@ -251,23 +247,23 @@ def put_on_side(cylinder: Side, t: float, spoke: Three, normal: Three, out: Arra
 
 
 @leaf
-def spoke_at(x: Three, rate: Three, t: float) -> Three:
+def spoke_at(x: Triple, rate: Triple, t: float) -> Triple:
     """x + t rate"""
     return x[0] + t * rate[0], x[1] + t * rate[1], x[2] + t * rate[2]
 
 
 @kernel
-def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Three, out: Array) -> int:
+def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Triple, out: Array) -> int:
     """Contacts (3, WIDTH) of the side of a cylinder with the edge through a corner that runs along
     it, as the axis of the box does; their number, 0 where they share too little."""
     set_box_feature(box, corner, FEATURES_OF_CORNER - (1 << axis))
     put_middle_of_line(box)
-    u, v = axis_of(cylinder, 2), axis_of(box, axis)
+    u, v = column(cylinder.turn, 2), column(box.turn, axis)
     place, middle = cylinder.place, box.point
-    x: Three = (middle[0] - place[0], middle[1] - place[1], middle[2] - place[2])
-    cosine, at = dot3(u, v), dot3(x, u)
+    x: Triple = (middle[0] - place[0], middle[1] - place[1], middle[2] - place[2])
+    cosine, at = dot(u, v), dot(x, u)
     # Across the axis, from its point t to the edge: x + t rate.
-    rate: Three = (v[0] / cosine - u[0], v[1] / cosine - u[1], v[2] / cosine - u[2])
+    rate: Triple = (v[0] / cosine - u[0], v[1] / cosine - u[1], v[2] / cosine - u[2])
     x = spoke_at(x, (v[0] / cosine, v[1] / cosine, v[2] / cosine), -at)
     reach, half = box.size[axis] * abs(cosine), cylinder.size[1]
     low, high = max(-half, at - reach), min(half, at + reach)
@@ -276,14 +272,14 @@ def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Three, out: 
     count = 0
     for t in (low, high):
         spoke = spoke_at(x, rate, t)
-        slope = dot3(spoke, v) / cosine if abs(t) == half else 0.0
+        slope = dot(spoke, v) / cosine if abs(t) == half else 0.0
         put_on_side(cylinder, t, spoke, spoke_at(spoke, u, -slope), out[count])
         count += 1
-    square = dot3(rate, rate)
+    square = dot(rate, rate)
     if square > PARALLEL * PARALLEL:
-        t = -dot3(x, rate) / square
+        t = -dot(x, rate) / square
         spoke = spoke_at(x, rate, t)
-        if low < t < high and dot3(spoke, spoke) > 0.0:
+        if low < t < high and dot(spoke, spoke) > 0.0:
             put_on_side(cylinder, t, spoke, spoke, out[count])
             count += 1
     return count
@@ -322,7 +318,7 @@ def lean_on_round(
     """The contact (1, WIDTH) of a cylinder with a capsule or another cylinder, near `at`; 1, or 0
     where none is found. What lies on an end is no leaning."""
     ends = (np.sign(point_into(first, at)[2]), np.sign(point_into(second, at)[2]))
-    lies = abs(dot3(axis_of(first, 2), axis_of(second, 2))) < FLAT_TILT
+    lies = abs(dot(column(first.turn, 2), column(second.turn, 2))) < FLAT_TILT
     least, n = gap_along(first, second, seen) - AS_GOOD * size, np.empty(3)
     for start in range(3):
         for a in range(2 if first.kind == CAPSULE else 3):
@@ -348,7 +344,7 @@ def lean_on_box(first: Side, second: Side, at: Array, seen: Array, size: float, 
     """The contact (1, WIDTH) of a cylinder and a box near `at`; 1, or 0 where none is found."""
     box, cylinder = (first, second) if first.kind == BOX else (second, first)
     x, y, z = point_into(box, at)
-    corner: Three = (np.sign(x), np.sign(y), np.sign(z))
+    corner: Triple = (np.sign(x), np.sign(y), np.sign(z))
     end = np.sign(point_into(cylinder, at)[2])
     least, n = gap_along(first, second, seen) - AS_GOOD * size, np.empty(3)
     for start in range(VIEWS):
@@ -376,7 +372,7 @@ def meet_along_edge(first: Side, second: Side, at: Array, out: Array) -> int:
     axis, count = axis_along(box, cylinder), 0
     if axis >= 0:
         x, y, z = point_into(box, at)
-        corner: Three = (np.sign(x), np.sign(y), np.sign(z))
+        corner: Triple = (np.sign(x), np.sign(y), np.sign(z))
         count = meet_edge_on_side(box, cylinder, axis, corner, out)
         return count if is_contact(first, second, size, out, count) else -1
     count = meet_edge_on_end(box, cylinder, np.sign(point_into(cylinder, at)[2]), out)

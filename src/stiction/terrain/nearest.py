@@ -32,6 +32,7 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import Triple, Vector, column, cross, dot, three_of, turned_back
 from stiction.terrain.contacts import (
     DIST,
     FRAME,
@@ -102,48 +103,20 @@ def are_iterated(m: int, first: int, second: int) -> bool:
     return known and (smooth or (a != SPHERE and (a == CYLINDER or b == CYLINDER)))
 
 
-Three = tuple[float, float, float]
-"""Numbers instead of an array: dozens of small arrays would take most of the time."""
-
-
 @leaf
-def dot3(x: Three, y: Three) -> float:
-    """x . y"""
-    return x[0] * y[0] + x[1] * y[1] + x[2] * y[2]
-
-
-@leaf
-def cross3(x: Three, y: Three) -> Three:
-    """x times y, perpendicular to both."""
-    return x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]
-
-
-@leaf
-def three_of(x: Array) -> Three:
-    """The numbers of x (3,)."""
-    return x[0], x[1], x[2]
-
-
-@leaf
-def axis_of(s: Side, axis: int) -> Three:
-    """An axis of a geom."""
-    return s.turn[0, axis], s.turn[1, axis], s.turn[2, axis]
-
-
-@leaf
-def into(s: Side, x: Three) -> Three:
+def into(s: Side, x: Vector) -> Triple:
     """A direction in the axes of a geom."""
-    return dot3(axis_of(s, 0), x), dot3(axis_of(s, 1), x), dot3(axis_of(s, 2), x)
+    return turned_back(s.turn, x)
 
 
 @leaf
-def point_into(s: Side, x: Array) -> Three:
+def point_into(s: Side, x: Array) -> Triple:
     """A point (3,) in the axes of a geom, from its middle."""
     return into(s, (x[0] - s.place[0], x[1] - s.place[1], x[2] - s.place[2]))
 
 
 @leaf
-def put_out_of(s: Side, x: Three, out: Array) -> None:
+def put_out_of(s: Side, x: Triple, out: Array) -> None:
     """out (3,) := a point from the axes of a geom, in the world."""
     for c in range(3):
         out[c] = s.place[c] + (s.turn[c, 0] * x[0] + s.turn[c, 1] * x[1] + s.turn[c, 2] * x[2])
@@ -191,9 +164,9 @@ def straight_along(s: Side) -> tuple[int, int]:
 
 
 @leaf
-def outward(s: Side, n: Array) -> Three:
+def outward(s: Side, n: Array) -> Triple:
     """The outward normal of a geom at a contact of the normal n (3,), in its axes."""
-    x, y, z = into(s, three_of(n))
+    x, y, z = into(s, n)
     return s.sign * x, s.sign * y, s.sign * z
 
 
@@ -204,18 +177,18 @@ def put_point(s: Side, n: Array, across: Array, guide: Array) -> bool:
     there is one."""
     n0, n1, n2 = outward(s, n)
     x, y, z = point_into(s, guide)
-    p, q = into(s, three_of(across[0])), into(s, three_of(across[1]))
+    p, q = into(s, three_of(across, 0, 0)), into(s, three_of(across, 1, 0))
     for c in range(3):
         s.radii[c] = 0.0
     if s.kind == ELLIPSOID:
         a, b, c2 = s.size[0] * s.size[0], s.size[1] * s.size[1], s.size[2] * s.size[2]
         height = np.sqrt(n0 * (a * n0) + n1 * (b * n1) + n2 * (c2 * n2))
         x, y, z = a * n0 / height, b * n1 / height, c2 * n2 / height
-        u, v = dot3(p, (x, y, z)), dot3(q, (x, y, z))
+        u, v = dot(p, (x, y, z)), dot(q, (x, y, z))
         long, wide = (a * p[0], b * p[1], c2 * p[2]), (a * q[0], b * q[1], c2 * q[2])
-        s.radii[0] = (dot3(p, long) - u * u) / height
-        s.radii[1] = (dot3(p, wide) - u * v) / height
-        s.radii[2] = (dot3(q, wide) - v * v) / height
+        s.radii[0] = (dot(p, long) - u * u) / height
+        s.radii[1] = (dot(p, wide) - u * v) / height
+        s.radii[2] = (dot(q, wide) - v * v) / height
     elif s.kind == BOX:
         x = s.feature[0] * s.size[0] if s.feature[0] != 0.0 else x
         y = s.feature[1] * s.size[1] if s.feature[1] != 0.0 else y
@@ -272,19 +245,19 @@ def put_middle_of_line(s: Side) -> None:
 
 
 @kernel
-def cross_lines(first: Side, second: Side, u: Three, v: Three, n: Array) -> bool:
+def cross_lines(first: Side, second: Side, u: Triple, v: Triple, n: Array) -> bool:
     """n := the perpendicular to two straight features along u and v; both points := where the lines
     are nearest. Whether they cross."""
-    way = cross3(u, v)
-    sine = np.sqrt(dot3(way, way))
+    way = cross(u, v)
+    sine = np.sqrt(dot(way, way))
     if sine < ONE_DIRECTION:
         return False
-    length = sine if dot3(way, three_of(n)) > 0.0 else -sine
+    length = sine if dot(way, n) > 0.0 else -sine
     put_middle_of_line(first)
     put_middle_of_line(second)
     a, b = first.point, second.point
-    away, cosine = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), dot3(u, v)
-    x, y = dot3(away, u), dot3(away, v)
+    away, cosine = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), dot(u, v)
+    x, y = dot(away, u), dot(away, v)
     for c in range(3):
         n[c] = way[c] / length
         a[c] += ((x - cosine * y) / (sine * sine)) * u[c]
@@ -295,7 +268,7 @@ def cross_lines(first: Side, second: Side, u: Three, v: Three, n: Array) -> bool
 @leaf
 def scale_to_one(n: Array) -> None:
     """n (3,) over its length."""
-    length = np.sqrt(dot3(three_of(n), three_of(n)))
+    length = np.sqrt(dot(n, n))
     for c in range(3):
         n[c] /= length
 
@@ -317,11 +290,11 @@ def set_normal(first: Side, second: Side, n: Array) -> int:
             n[c] = second.sign * second.feature[other] * second.turn[c, other]
         return 0
     if many == 1 and others == 1:
-        u, v = axis_of(first, axis), axis_of(second, other)
+        u, v = column(first.turn, axis), column(second.turn, other)
         return 0 if cross_lines(first, second, u, v, n) else -1
     if many == 1 or others == 1:
-        line = axis_of(first, axis) if many == 1 else axis_of(second, other)
-        along = dot3(three_of(n), line)
+        line = column(first.turn, axis) if many == 1 else column(second.turn, other)
+        along = dot(n, line)
         for c in range(3):
             n[c] -= along * line[c]
         scale_to_one(n)
@@ -335,8 +308,8 @@ def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) 
     if freedom == 1:
         many, axis = straight_along(first)
         _, other = straight_along(second)
-        line = axis_of(first, axis) if many == 1 else axis_of(second, other)
-        out[0, 0], out[0, 1], out[0, 2] = cross3(three_of(n), line)
+        line = column(first.turn, axis) if many == 1 else column(second.turn, other)
+        out[0, 0], out[0, 1], out[0, 2] = cross(n, line)
         out[1, 0], out[1, 1], out[1, 2] = line
         return
     least = 0
@@ -347,11 +320,11 @@ def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) 
         out[0, c] = -n[least] * n[c]
     out[0, least] += 1.0
     scale_to_one(out[0])
-    out[1, 0], out[1, 1], out[1, 2] = cross3(three_of(n), three_of(out[0]))
+    out[1, 0], out[1, 1], out[1, 2] = cross(n, three_of(out, 0, 0))
 
 
 @leaf
-def away_of(first: Side, second: Side) -> Three:
+def away_of(first: Side, second: Side) -> Triple:
     """From the first point to the second."""
     a, b = first.point, second.point
     return b[0] - a[0], b[1] - a[1], b[2] - a[2]
@@ -380,8 +353,8 @@ def settle_points(first: Side, second: Side, size: float, n: Array) -> bool:
             if not put_point(second, n, across, second.point if lines else first.point):
                 return False
         away = away_of(first, second)
-        gap = dot3(away, three_of(n))
-        u, v = dot3(away, three_of(across[0])), dot3(away, three_of(across[1]))
+        gap = dot(away, n)
+        u, v = dot(away, three_of(across, 0, 0)), dot(away, three_of(across, 1, 0))
         a = first.radii[0] + second.radii[0] + gap
         b = first.radii[1] + second.radii[1]
         c = first.radii[2] + second.radii[2] + gap
@@ -426,7 +399,7 @@ def meet_nearest(m: int, d: int, contact: int, out: Array) -> int:
         moved = change_feature(first, n)
         if change_feature(second, n) or moved:
             continue
-        gap = dot3(away_of(first, second), three_of(n))
+        gap = dot(away_of(first, second), n)
         if abs(gap - dist) > SAME_CONTACT * size:
             return 0
         put_contact(first, second, n, gap, out)
