@@ -210,6 +210,23 @@ def _mix(digest, x):
     return (digest ^ np.float64(x).view(np.int64)) * np.int64(DIGEST_PRIME) + (digest >> 29)
 
 
+@lean_leaf
+def _mix_all(digest, numbers, begin, end):
+    """The digest with the bits of numbers[begin:end] in it, four at a time: each product would wait
+    for the one before."""
+    a, b, c, d = digest, digest + 1, digest + 2, digest + 3
+    k = begin
+    while k + 4 <= end:
+        a, b = _mix(a, numbers[k]), _mix(b, numbers[k + 1])
+        c, d = _mix(c, numbers[k + 2]), _mix(d, numbers[k + 3])
+        k += 4
+    while k < end:
+        a = _mix(a, numbers[k])
+        k += 1
+    prime = np.int64(DIGEST_PRIME)
+    return (((a * prime) ^ b) * prime ^ c) * prime ^ d
+
+
 @lean
 def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
     """Digest of all that the answer of island k depends on, or 0 if anything in it moves."""
@@ -224,8 +241,7 @@ def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
         for j in range(s.start[node], s.start[node + 1]):
             digest = _mix(digest, np.float64(j))
             digest = _mix(digest, b.push[j])
-            for c in range(b.first[j], j + 1):
-                digest = _mix(digest, b.mass[b.row[j] + c])
+            digest = _mix_all(digest, b.mass, b.row[j] + b.first[j], b.row[j] + j + 1)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows, width = b.head[i, Head.ROWS], b.head[i, Head.WIDTH]
@@ -234,8 +250,8 @@ def _digest_at_rest(b: Blocks, g: Graph, s: BlockMatrix, k):
             digest = _mix(digest, b.data[i, c])
         for c in range(b.head[i, Head.COLUMN], b.head[i, Head.COLUMN] + width):
             digest = _mix(digest, np.float64(b.column[c]))
-        for c in range(b.head[i, Head.VALUE], b.head[i, Head.VALUE] + rows * width):
-            digest = _mix(digest, b.value[c])
+        first = b.head[i, Head.VALUE]
+        digest = _mix_all(digest, b.value, first, first + rows * width)
     return np.float64(digest >> 12)  # as many bits as a number holds exactly
 
 
