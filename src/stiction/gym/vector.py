@@ -38,7 +38,7 @@ DERIVED = (
 """What it takes from the batch: what observations and rewards are made of, and pictures."""
 
 
-FOLLOWED = tuple(
+EDITABLE = tuple(
     name
     for name in sorted(MODEL_FIELDS)
     if name.startswith("opt.") or (name in field_names() and not name.startswith("sensor_"))
@@ -164,7 +164,7 @@ class BatchedEnv(SyncVectorEnv):
     def _follow(self, k: int) -> None:
         """Takes edits of an environment's model over to its simulation."""
         model = self._inner[k].model
-        for name in FOLLOWED:
+        for name in EDITABLE:
             value = _field(model, name)
             rows = self._own.get(name)
             if not np.array_equal(

@@ -7,7 +7,7 @@ from mjcf import load
 from slopes import assert_agree
 
 import stiction
-from stiction.simulate.time_stepping.whirling import FAST_TURN, GROWTH
+from stiction.simulate.time_stepping.whirling import FAST_TURN, NUTATION_GROWTH
 
 LINK = '<geom type="capsule" size=".02 .028" euler="0 90 0" mass=".1"/>'
 BALL = '<joint type="ball" pos="-.05 0 0" damping="{}"/>'
@@ -144,7 +144,7 @@ def _added(model, data):
 def test_only_what_turns_fast_has_other_forces_than_mujoco():
     model = chain(4, HINGE.format(0), gravity=-9.81)
     data = mujoco.MjData(model)
-    data.qvel[3:6] = 0.5 * np.sqrt(2.0 * GROWTH / model.opt.timestep)
+    data.qvel[3:6] = 0.5 * np.sqrt(2.0 * NUTATION_GROWTH / model.opt.timestep)
     data.qvel[6:] = 0.9 * FAST_TURN / model.opt.timestep
     assert _added(model, data) < 1e-14
     data = thrown(model, 4 * FAST_TURN / model.opt.timestep, 0)

@@ -35,9 +35,9 @@ else whose energy does not grow, has t = 0. Free bodies without joints have thei
 (`bridge/gyroscopic.py`).
 
 Both are for trees one of whose joints turns by more than `FAST_TURN` in a step, (0) alone for those
-so fast that nutation with that speed would grow by the share `GROWTH` in a second, h w^2 / 2: of
-free joints and balls their own speed, of hinges, which may be flywheels, the part `FLYWHEEL` of it.
-Other trees cost the comparison of their speeds.
+so fast that nutation with that speed would grow by the share `NUTATION_GROWTH` in a second,
+h w^2 / 2: of free joints and balls their own speed, of hinges, which may be flywheels, the part
+`FLYWHEEL` of it. Other trees cost the comparison of their speeds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from stiction.simulate.time_stepping.workspace import Step, unpack_step
 FAST_TURN = 0.1
 """Turn of a joint within a step beyond which the energy of its tree is looked at [rad]."""
 
-GROWTH = 0.25
+NUTATION_GROWTH = 0.25
 """Of nutation in a second beyond which it is, too [1/s]."""
 
 FLYWHEEL = 0.2
@@ -66,10 +66,10 @@ SLOW, FAST, SPINNING = 0, 1, 2
 GAINED = 1e-12
 """Energy over that of the tree that is rounding."""
 
-ITERATIONS = 16
+MEAN_SWEEPS = 16
 """Most for (0): a top that turns by a radian in a step takes as many."""
 
-CONVERGED, ACCEPTED = 1e-10, 1e-6
+MEAN_FOUND, MEAN_TAKEN = 1e-10, 1e-6
 """Last change of v* over the speeds of a tree with which the iteration ends, and with which it is
 taken if it has to end."""
 
@@ -99,7 +99,7 @@ def turns_fast(m, d, step: Step):
     """Whether any tree turns fast in the step; step.fast (ntree,) := how."""
     njnt, nv = pointer(m + _NJNT), pointer(m + _NV)
     dt = number(m + _TIMESTEP)
-    spin = min(np.sqrt(2.0 * GROWTH / dt), FAST_TURN / dt)
+    spin = min(np.sqrt(2.0 * NUTATION_GROWTH / dt), FAST_TURN / dt)
     turn = min(spin / FLYWHEEL, FAST_TURN / dt)
     kinds, start = integers(pointer(m + _JNT_TYPE), njnt), integers(pointer(m + _JNT_DOF), njnt)
     tree, qvel = integers(pointer(m + _DOF_TREE), nv), numbers(pointer(d + _QVEL), nv)
@@ -252,7 +252,7 @@ def _take_mean(m, d, step: Step):
         change[1, j] = change[0, j]
         answer[0, j] = 0.0
     largest = np.inf
-    for sweep in range(ITERATIONS):
+    for sweep in range(MEAN_SWEEPS):
         mj.solve_mass(m, d, answer[1].ctypes.data, change[1].ctypes.data, np.intc(1))
         last, largest, scale = largest, 0.0, 0.0
         for j in range(nv):
@@ -260,7 +260,7 @@ def _take_mean(m, d, step: Step):
                 largest = max(largest, abs(answer[1, j] - answer[0, j]))
                 scale = max(scale, abs(speed[j]))
         parts = sweep > 3 and not largest < last
-        if largest <= CONVERGED * scale or parts or sweep == ITERATIONS - 1:
+        if largest <= MEAN_FOUND * scale or parts or sweep == MEAN_SWEEPS - 1:
             break
         for j in range(nv):
             fast = step.fast[tree[j]] != SLOW
@@ -280,7 +280,7 @@ def _take_mean(m, d, step: Step):
             scale = max(scale, abs(speed[end]))
             end += 1
         for j in range(begin, end):  # what is no number is not, either
-            taken = taken and abs(answer[1, j] - answer[0, j]) <= ACCEPTED * scale
+            taken = taken and abs(answer[1, j] - answer[0, j]) <= MEAN_TAKEN * scale
         for j in range(begin, end):
             base[j] = change[1, j] - change[0, j] if taken else 0.0
             change[0, j] += base[j]
