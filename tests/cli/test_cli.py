@@ -99,6 +99,14 @@ def test_a_file_near_the_misspelt_one_is_named(tmp_path, capsys):
     assert "did you mean gripper.xml?" in capsys.readouterr().err
 
 
+def test_a_model_is_no_saved_problem(tmp_path, capsys):
+    (tmp_path / "model.xml").write_text("<mujoco/>", encoding="utf-8")
+    assert cli.main(["replay", "model.xml"]) == 2
+    said = capsys.readouterr().err
+    assert "not a .npz file of numbers" in said
+    assert "pickle" not in said
+
+
 def test_a_model_that_mujoco_refuses_is_a_mistake(tmp_path, capsys):
     (tmp_path / "bad.xml").write_text("<mujoco><nonsense/></mujoco>", encoding="utf-8")
     assert cli.main(["run", "bad.xml"]) == 2

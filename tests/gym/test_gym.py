@@ -162,6 +162,16 @@ def test_environments_can_be_copied_to_other_processes():
     np.testing.assert_array_equal(run(copy.deepcopy(lift), 1), run(lift, 1))
 
 
+@pytest.mark.parametrize("twice", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_of_a_wrapped_environment_step_by_stiction_too(twice):
+    env = stiction.gym.wrap(gymnasium.make("Hopper-v5"), stiction.NoSlip())
+    other = twice(env)
+    assert other.unwrapped is not env.unwrapped
+    np.testing.assert_array_equal(run(other, 1), run(env, 1))
+    assert other.stepping.simulator(other.unwrapped.model).statistics.steps > 0
+    assert isinstance(other.stepping.simulator(other.unwrapped.model).contact, stiction.NoSlip)
+
+
 def test_what_is_no_mujoco_environment_is_refused():
     with pytest.raises(stiction.InvalidInput, match="no MujocoEnv"):
         stiction.gym.wrap(gymnasium.make("CartPole-v1"))

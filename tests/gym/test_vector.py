@@ -78,3 +78,20 @@ def test_a_contact_model_is_taken():
     envs = make("stiction/Hopper-v5", contact=stiction.NoSlip(), simulator={"tolerance": 1e-5})
     assert isinstance(envs.batch.settings.contact, stiction.NoSlip)
     assert envs.batch.settings.tolerance == 1e-5
+
+
+def test_edits_of_an_environments_own_model_hold_from_the_next_step_on():
+    batched = make("stiction/Hopper-v5")
+    alone = gymnasium.make_vec("stiction/Hopper-v5", 3, vectorization_mode="sync")
+    for envs in (batched, alone):
+        envs.reset(seed=3)
+        for k in range(4):
+            if k == 2:
+                model = envs.envs[1].unwrapped.model
+                model.opt.gravity[2], model.body_mass[2] = -3.0, 20.0
+            observations, *_ = envs.step(np.full(envs.action_space.shape, 0.3, np.float32))
+    ours, theirs = batched.envs, alone.envs
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(mine.unwrapped.data.qpos, other.unwrapped.data.qpos)
+    heights = observations[:, 5 + 1]  # speed along z
+    assert heights[1] != pytest.approx(heights[0], rel=0.1)

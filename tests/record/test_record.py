@@ -43,6 +43,14 @@ def test_without_a_watch_list_free_bodies_in_contact_are_watched(fall):
     assert bodies_to_watch(model, {"world", "post"}) == ("block",)
 
 
+def test_where_nothing_is_watched_nothing_sinks():
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>"
+    )
+    still = record(stiction.Simulator(model), mujoco.MjData(model), 0.02, samples=2)
+    assert still.motion.sink() == 0.0
+
+
 def test_motion_contacts_and_energy_of_a_fall_are_what_they_should_be(fall):
     drop = fall.motion.displacement[:, 0, 2]
     assert drop[-1] == pytest.approx(-0.01, abs=1e-9)

@@ -7,6 +7,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import pytest
+from mjcf import load
 
 import stiction
 
@@ -91,3 +92,23 @@ def test_materials_and_meshes_that_exist_can_be_swapped():
     model.geom_group[:] = 2
     simulator.refresh()
     simulator.step(mujoco.MjData(model), 3)
+
+
+MOTOR = """
+<mujoco><option integrator="implicitfast"/><worldbody>
+  <body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".1 0 0"/></body>
+</worldbody><actuator><dcmotor joint="a" motorconst=".1" resistance="1"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("field", ["actuator_dynprm", "actuator_gainprm"])
+def test_a_motor_without_activations_steps_until_an_edit_asks_for_some(field):
+    model, data = load(MOTOR)
+    assert model.na == 0
+    theirs, simulator = mujoco.MjData(model), stiction.Simulator(model)
+    data.ctrl[:] = theirs.ctrl[:] = 0.5
+    simulator.step(data, 50)
+    mujoco.mj_step(model, theirs, 50)
+    np.testing.assert_allclose(data.qvel, theirs.qvel, rtol=0.0, atol=1e-12)
+    getattr(model, field)[0, :] = 1.0
+    with pytest.raises(stiction.InvalidInput, match="actuator_actnum"):
+        simulator.step(data)

@@ -1,5 +1,8 @@
 """What a step tells: contacts, statistics, the law of its model."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from mjcf import BOX, load
@@ -112,3 +115,20 @@ def test_a_simulator_and_a_report_say_what_they_are():
     assert repr(sim).startswith("Simulator(nv=6, contact=Coulomb(facets=8, ")
     assert "stepper=TimeStepping(" in repr(sim)
     assert repr(sim.step(data, 5)).startswith("Report(time=0.01, contacts=4, worst=")
+
+
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+@pytest.mark.parametrize(
+    "twice", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))]
+)
+def test_a_copied_or_pickled_report_tells_the_same_after_more_steps(stepper, twice):
+    model, data = load(BOX)
+    sim = stiction.Simulator(model, stepper=stepper)
+    report = sim.step(data, 3)
+    other = twice(report)
+    sim.step(data, 3)
+    assert other.time == report.time
+    assert other.certificate.worst == report.certificate.worst
+    assert other.rungs == report.rungs
+    assert [c.mode for c in other.contacts] == [c.mode for c in report.contacts]
+    assert other.contacts[0].bodies == ("world", "box")

@@ -65,6 +65,9 @@ integrate_pos: Any = types.ExternalFunction(
 solve_mass: Any = types.ExternalFunction(
     "mj_solveM", types.void(types.intp, types.intp, types.intp, types.intp, types.intc)
 )
+rne: Any = types.ExternalFunction(
+    "mj_rne", types.void(types.intp, types.intp, types.intc, types.intp)
+)
 full_mass: Any = types.ExternalFunction("mj_fullM", types.void(types.intp, types.intp, types.intp))
 add_contact: Any = types.ExternalFunction(
     "mj_addContact", types.intc(types.intp, types.intp, types.intp)

@@ -15,7 +15,23 @@ def name_of(model: mujoco.MjModel, kind: str, index: int) -> str:
 
 def body_of(model: mujoco.MjModel, geom: int) -> str:
     """Name of the body that the geom belongs to; "world" for the world's."""
-    return model.body(int(model.geom_bodyid[geom])).name or f"body {model.geom_bodyid[geom]}"
+    return _body(model, int(model.geom_bodyid[geom]))
+
+
+def _body(model: mujoco.MjModel, body: int) -> str:
+    return model.body(body).name or f"body {body}"
+
+
+def joined_bodies(model: mujoco.MjModel) -> set[frozenset[str]]:
+    """Names of bodies, two each, that an equality constraint connects or welds."""
+    joined = set()
+    for k in range(model.neq):
+        if model.eq_type[k] in (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)):
+            ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
+            if model.eq_objtype[k] == int(mujoco.mjtObj.mjOBJ_SITE):
+                ends = [int(model.site_bodyid[site]) for site in ends]
+            joined.add(frozenset(_body(model, body) for body in ends))
+    return joined
 
 
 def joint_of_dof(model: mujoco.MjModel, dof: int) -> str:

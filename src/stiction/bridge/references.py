@@ -245,9 +245,8 @@ def _check_sensors(model: mujoco.MjModel, refuse: Refuse) -> None:
 def _check_actuators(model: mujoco.MjModel, refuse: Refuse) -> None:
     """Those with dynamics have activations, those between sites have both; wrapping begins, ends
     and goes on at sites."""
-    still = int(mujoco.mjtDyn.mjDYN_NONE)
-    wrong = (model.actuator_dyntype != still) & (model.actuator_actnum < 1)
-    why = "its dynamics have an activation"
+    wrong = model.actuator_actnum < _activations(model)
+    why = "its dynamics have more activations"
     _first("actuator_actnum", model.actuator_actnum, wrong, refuse, why)
     kind, second = model.actuator_trntype, model.actuator_trnid[:, 1]
     place, crank = int(mujoco.mjtTrn.mjTRN_SITE), int(mujoco.mjtTrn.mjTRN_SLIDERCRANK)
@@ -267,6 +266,19 @@ def _check_actuators(model: mujoco.MjModel, refuse: Refuse) -> None:
         beside = np.pad(kinds == site, 1)
         wrong = (kinds == joint) | (round_ & ~(beside[:-2] & beside[2:]))
         _first("wrap_type", kinds, wrong, refuse, "a tendon wraps between two sites", int(begin))
+
+
+def _activations(model: mujoco.MjModel) -> NDArray[np.int64]:
+    """(nu,) activations that the dynamics of actuators write: a motor or a servo has one for each
+    part that its parameters switch on, and may have none."""
+    dynamics, gain = model.actuator_dynprm, model.actuator_gainprm
+    kind, parts = model.actuator_dyntype, mujoco.mjtDyn
+    needed = (kind != int(parts.mjDYN_NONE)).astype(np.int64)
+    # Slew, temperature, bristles, current and integral of a motor; slew and integral of a servo.
+    motor = (dynamics[:, [7, 2, 5, 0]] > 0.0).sum(1) + (gain[:, 5] > 0.0)
+    servo = (dynamics[:, 1] > 0.0).astype(np.int64) + (gain[:, 0] > 0.0)
+    needed = np.where(kind == int(parts.mjDYN_DCMOTOR), motor, needed)
+    return np.where(kind == int(parts.mjDYN_PID), servo, needed)
 
 
 def _check_fields(model: mujoco.MjModel, refuse: Refuse) -> None:

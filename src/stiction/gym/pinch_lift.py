@@ -54,10 +54,6 @@ class PinchLift(Task):
     asks: ClassVar[dict[str, tuple[tuple[int, ...], float]]] = {
         "mass": ((), 1e-6), "friction": ((), 0.0),
     }  # fmt: skip
-    varied = (
-        "body_mass", "body_inertia", "geom_friction", "body_subtreemass", "body_invweight0",
-        "dof_invweight0", "dof_M0", "actuator_acc0",
-    )  # fmt: skip
     camera: ClassVar[dict[str, Any]] = {
         "distance": 0.35, "azimuth": 115.0, "elevation": -15.0, "lookat": np.array([0, 0, 0.06]),
     }  # fmt: skip

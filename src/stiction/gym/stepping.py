@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, Unpack, cast
 
 import mujoco
 import numpy as np
@@ -92,8 +92,6 @@ class Exact:
 
     model: mujoco.MjModel
     data: mujoco.MjData
-    varied: ClassVar[tuple[str, ...]] = ()
-    """Fields of the model that a reset may change."""
 
     def __init__(
         self,

@@ -7,14 +7,17 @@ what the batch found, where it would step.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import gymnasium
 import mujoco
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from mujoco.batch import MODEL_FIELDS
 from numpy.typing import NDArray
 
+from stiction.bridge.changes import Fields, field_names
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
 from stiction.gym.registration import make_exact
@@ -33,6 +36,18 @@ DERIVED = (
     "ten_velocity", "sensordata",
 )  # fmt: skip
 """What it takes from the batch: what observations and rewards are made of, and pictures."""
+
+
+EDITABLE = tuple(
+    name
+    for name in sorted(MODEL_FIELDS)
+    if name.startswith("opt.") or (name in field_names() and not name.startswith("sensor_"))
+)
+"""Fields of an environment's model whose edits its simulation follows."""
+
+
+def _field(model: mujoco.MjModel, name: str) -> Any:
+    return attrgetter(name)(model)
 
 
 class FromBatch(Stepping):
@@ -113,7 +128,10 @@ class BatchedEnv(SyncVectorEnv):
         self._bound = {name: self.batch.bind(name) for name, size in sizes.items() if size}
         self._bound["sensordata"] = self.batch.bind("sensordata")[:, : first.model.nsensordata]
         self._ctrl = self.batch.bind("ctrl")
-        self._varied = {name: self.batch.expand(name) for name in first.varied}
+        self._own: dict[str, NDArray[Any]] = {}
+        self._models = [Fields(env.model) for env in self._inner]
+        for k in range(num_envs):
+            self._follow(k)
         for k, env in enumerate(self._inner):
             rows = {name: field[k, ...] for name, field in self._bound.items()}
             env.stepping = FromBatch(rows, contact, simulator)
@@ -133,15 +151,29 @@ class BatchedEnv(SyncVectorEnv):
             self.batch.reset(np.array(fresh, np.int32))  # which drops the last steps' impulses
         for k in fresh:
             self._inner[k].stepping.fresh = False
-            for name, field in self._varied.items():
-                field[k] = getattr(self._inner[k].model, name)
         for k in running:
             env = self._inner[k]
+            if self._models[k].edited:
+                self._follow(k)
             env.stepping.hand_over(env.data)
             self._ctrl[k] = env.controls(actions[k])
         self.batch.step(running.astype(np.int32), self._inner[0].frame_skip)
         for k in running:
             self._inner[k].stepping.certificate = float(self.batch.certificate[k])
+
+    def _follow(self, k: int) -> None:
+        """Takes edits of an environment's model over to its simulation."""
+        model = self._inner[k].model
+        for name in EDITABLE:
+            value = _field(model, name)
+            rows = self._own.get(name)
+            if not np.array_equal(
+                value, _field(self.batch.model, name) if rows is None else rows[k]
+            ):
+                if rows is None:
+                    rows = self._own[name] = self.batch.expand(name)
+                rows[k] = value
+        self._models[k].note()
 
 
 def _felt(env: Any) -> mujoco.MjModel:

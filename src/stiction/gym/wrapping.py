@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 import gymnasium
+import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
 
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput
@@ -48,11 +50,23 @@ class ExactWrapper(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs)
         # As they are: a contact model of one's own need not be one that can be copied.
         RecordConstructorArgs.__init__(self, _disable_deepcopy=True, contact=contact, **options)
         gymnasium.Wrapper.__init__(self, env)
-        self.stepping = stepping = Stepping(contact, **options)
-        inner: Any = env.unwrapped
-        inner._step_mujoco_simulation = lambda ctrl, n_frames: stepping.advance(
-            inner.model, inner.data, ctrl, n_frames
-        )
+        self.stepping = Stepping(contact, **options)
+        self._take_over()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of a copy, or from a pickle: Gymnasium's environments are made anew for these, and step
+        by MuJoCo then."""
+        self.__dict__.update(state)
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """Puts our steps into the place of the environment's own."""
+        inner: Any = self.env.unwrapped
+        inner._step_mujoco_simulation = self._advance
+
+    def _advance(self, ctrl: NDArray[np.float64], n_frames: int) -> None:
+        inner: Any = self.env.unwrapped
+        self.stepping.advance(inner.model, inner.data, ctrl, n_frames)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """As the environment's own, with the certificate in `info`."""

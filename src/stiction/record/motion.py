@@ -39,7 +39,7 @@ class Motion:
 
     def sink(self) -> float:
         """How far the body that sank most is below its start at the end [m]."""
-        return float((self.displacement[-1] @ self.down).max(initial=-np.inf))
+        return float((self.displacement[-1] @ self.down).max()) if self.bodies else 0.0
 
     def net_speed(self, time: Array) -> float:
         """Way from the middle of the run to its end over the time, of the body that went furthest

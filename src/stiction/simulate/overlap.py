@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from stiction.bridge.names import joined_bodies
 from stiction.errors import OverlapWarning
 from stiction.simulate.report import Report
 
@@ -24,9 +25,17 @@ def describe_overlap(report: Report) -> str:
     named = list(pairs.items())[:LISTED]
     listed = ", ".join(f"{a} and {b} by {1e3 * depth:.3g} mm" for (a, b), depth in named)
     more = f" and {len(pairs) - LISTED} other pairs" if len(pairs) > LISTED else ""
+    joined = joined_bodies(report.model)
+    held = next((pair for pair in pairs if frozenset(pair) in joined), None)
+    hint = (
+        "look at the model's initial pose (qpos0, a keyframe)"
+        if held is None
+        else f"an equality constraint holds {held[0]} and {held[1]} together where their geoms "
+        "overlap, and contact drives them apart: <exclude> them in <contact>"
+    )
     return (
         f"bodies start within each other: {listed}{more}. They are moved apart as far as that can "
-        "be, and have no friction meanwhile; look at the model's initial pose (qpos0, a keyframe)"
+        f"be, and have no friction meanwhile; {hint}"
     )
 
 

@@ -88,7 +88,8 @@ class Report:
         gather: Callable[..., Facts],
         arguments: tuple[Any, ...] = (),
     ) -> None:
-        self._model = model
+        self.model = model
+        """That was stepped."""
         self.time = time
         """Of the simulation, after the step [s]."""
         self._gather, self._arguments = gather, arguments
@@ -100,6 +101,11 @@ class Report:
     def keep(self) -> None:
         """Takes what it needs from the memory that the next step writes to."""
         _ = self._facts
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a copy or a pickle: what is worked out from here on needs no simulator."""
+        self.keep()
+        return {**self.__dict__, "_gather": None, "_arguments": ()}
 
     @property
     def pivots(self) -> int:
@@ -152,7 +158,7 @@ class Report:
     def deep_contacts(self) -> tuple[Contact, ...]:
         """Contacts whose geoms overlapped by more than a tenth of the smaller one's radius before
         the step, deepest first: they have no friction. A model was set up so."""
-        radius = self._model.geom_rbound
+        radius = self.model.geom_rbound
         deep = []
         for line in self._facts.record:
             if line[Record.INDEX] >= 0 and line[Record.GAP] < 0.0:
@@ -185,8 +191,8 @@ class Report:
         force[5] *= line[Record.ROLL_RATIO]
         return Contact(
             int(line[Record.INDEX]),
-            (name_of(self._model, "geom", geoms[0]), name_of(self._model, "geom", geoms[1])),
-            (body_of(self._model, geoms[0]), body_of(self._model, geoms[1])),
+            (name_of(self.model, "geom", geoms[0]), name_of(self.model, "geom", geoms[1])),
+            (body_of(self.model, geoms[0]), body_of(self.model, geoms[1])),
             Mode(int(line[Record.MODE])),
             force[:3],
             force[3:],

@@ -302,6 +302,9 @@ def test_a_forked_process_can_step_a_batch():
         try:
             batch.step()
             status = 0 if (batch.time > 0.003).all() else 2
+            with pytest.raises(stiction.StictionError, match="make another Batch here"):
+                batch.reset()  # by MuJoCo's threads, which this process does not have
+            del batch  # nor waits for
         finally:
             os._exit(status)
     _, status = os.waitpid(child, 0)

@@ -1,5 +1,8 @@
 """`rollout`: the interface of `mujoco.rollout`, and the bits of one `Simulator` each."""
 
+import copy
+import os
+import signal
 import types
 import unittest
 
@@ -125,3 +128,35 @@ def test_data_of_another_model_is_refused():
     states = np.zeros((2, mujoco.mj_stateSize(model, PHYSICS)))
     with pytest.raises(stiction.InvalidInput, match="data"):
         stiction.rollout(model, other, states, nstep=2)
+
+
+def test_without_controls_those_of_the_data_are_applied_as_by_mujocos_own():
+    model, data = load(PUSHED)
+    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
+    initial = start(model, data, 2)
+    data.ctrl[:] = 6.0  # [N], on 2 kg
+    inputs = {"": {}, "forces": {"control_spec": int(mujoco.mjtState.mjSTATE_XFRC_APPLIED)}}
+    data.xfrc_applied[1, 0] = -4.0
+    for arguments in inputs.values():
+        ours, _ = stiction.rollout(model, data, initial, nstep=10, **arguments)
+        theirs_, _ = theirs.rollout.rollout(model, copy.copy(data), initial, nstep=10, **arguments)
+        np.testing.assert_allclose(ours, theirs_, rtol=0.0, atol=1e-12)
+    assert ours[0, -1, 1 + model.nq] == pytest.approx(-4.0 / 2.0 * 0.02)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_rolls_out_though_its_parent_keeps_a_pool():
+    model, data = load(PUSHED)
+    initial, both = start(model, data, 3), [data, mujoco.MjData(model)]
+    ours, _ = stiction.rollout(model, both, initial, nstep=4, persistent_pool=True)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        status = 1
+        try:
+            again, _ = stiction.rollout(model, both, initial, nstep=4, persistent_pool=True)
+            status = 0 if np.array_equal(ours, again) else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    stiction.simulate.batch.rollout.shutdown_persistent_pool()

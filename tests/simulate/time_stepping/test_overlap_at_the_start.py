@@ -55,6 +55,22 @@ def test_bodies_deep_within_each_other_are_named_with_their_depth():
     assert {name for c in report.deep_contacts for name in c.bodies} >= {"block"}
 
 
+@pytest.mark.parametrize(
+    "equality",
+    ['<connect body1="left" body2="block" anchor="0 0 0"/>', '<weld site1="a" site2="b"/>'],
+)
+def test_bodies_that_an_equality_holds_within_each_other_are_to_be_excluded(equality):
+    joined = PINCHED.replace('<geom name="block"', '<site name="b"/><geom name="block"')
+    joined = joined.replace(
+        '<geom type="box" size=".05 .02 .02" mass=".1"/>',
+        '<site name="a"/>\n<geom type="box" size=".05 .02 .02" mass=".1"/>',
+        1,
+    )
+    model, data = load(joined.replace("<contact>", f"<equality>{equality}</equality><contact>"))
+    with pytest.warns(stiction.OverlapWarning, match=r"holds left and block.*<exclude>"):
+        stiction.Simulator(model).step(data)
+
+
 def test_what_overlaps_little_is_not_worth_a_word():
     model, data = load(BOX)
     data.qpos[2] -= 0.003

@@ -7,7 +7,7 @@ from mjcf import load
 from slopes import assert_agree
 
 import stiction
-from stiction.simulate.time_stepping.whirling import FAST_TURN
+from stiction.simulate.time_stepping.whirling import FAST_TURN, NUTATION_GROWTH
 
 LINK = '<geom type="capsule" size=".02 .028" euler="0 90 0" mass=".1"/>'
 BALL = '<joint type="ball" pos="-.05 0 0" damping="{}"/>'
@@ -94,6 +94,46 @@ def test_what_turns_about_a_fixed_axis_keeps_its_speed():
     assert abs(data.qvel[0] - 300.0) < 1e-9
 
 
+@pytest.mark.parametrize("dt", [2e-4, 1e-3, 2e-3, 5e-3])
+def test_a_flywheel_in_free_fall_keeps_its_momentum_and_its_frame_does_not_tumble(dt):
+    model, data = load(
+        f'<mujoco><option timestep="{dt}" gravity="0 0 0"/><worldbody><body><freejoint/>'
+        '<geom type="box" size=".1 .1 .1" mass="1"/><body><joint axis="0 0 1"/>'
+        '<geom type="cylinder" size=".08 .02" mass=".5" contype="0" conaffinity="0"/>'
+        "</body></body></worldbody></mujoco>"
+    )
+    data.qvel[3], data.qvel[6] = 1.0, 500.0
+
+    def momentum():
+        mujoco.mj_forward(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        return data.subtree_angmom[1].copy()
+
+    before = momentum()
+    stiction.Simulator(model).step(data, round(1.0 / dt))
+    assert np.linalg.norm(momentum() - before) < 2.0 * dt * np.linalg.norm(before)
+    assert np.linalg.norm(data.qvel[3:5]) == pytest.approx(1.0, rel=1e-6)
+    assert data.qvel[6] == pytest.approx(500.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dt", "off"), [(1e-4, 2e-3), (1e-3, 0.06), (2e-3, 0.3)])
+def test_a_fast_top_precesses_as_gravity_over_its_spin_has_it(dt, off):
+    """Explicit Coriolis forces threw it about."""
+    model, data = load(
+        f'<mujoco><option timestep="{dt}"/><worldbody><body><joint type="ball"/>'
+        '<inertial pos="0 0 .1" mass="1" diaginertia="1e-3 1e-3 2e-3"/></body></worldbody></mujoco>'
+    )
+    data.qpos[:] = np.cos(0.3), 0.0, np.sin(0.3), 0.0
+    data.qvel[2] = 500.0
+    stiction.Simulator(model).step(data, round(0.5 / dt))
+    mujoco.mj_kinematics(model, data)
+    axis = data.xmat[1].reshape(3, 3)[:, 2]
+    precession = 0.5 * 9.81 * 0.1 / (2e-3 * 500.0)
+    assert np.arctan2(axis[1], axis[0]) == pytest.approx(precession, rel=off + 1e-2)
+    assert np.arccos(axis[2]) == pytest.approx(0.6, abs=0.1)
+    assert data.qvel[2] == pytest.approx(500.0, rel=1e-9)
+
+
 def _added(model, data):
     """What a step adds to MuJoCo's smooth forces."""
     stiction.Simulator(model).step(data)
@@ -104,7 +144,8 @@ def _added(model, data):
 def test_only_what_turns_fast_has_other_forces_than_mujoco():
     model = chain(4, HINGE.format(0), gravity=-9.81)
     data = mujoco.MjData(model)
-    data.qvel[3:] = 0.9 * FAST_TURN / model.opt.timestep
+    data.qvel[3:6] = 0.5 * np.sqrt(2.0 * NUTATION_GROWTH / model.opt.timestep)
+    data.qvel[6:] = 0.9 * FAST_TURN / model.opt.timestep
     assert _added(model, data) < 1e-14
     data = thrown(model, 4 * FAST_TURN / model.opt.timestep, 0)
     assert _added(model, data) > 1e-3

@@ -30,6 +30,8 @@ def read_npz(path: str | PathLike[str], what: str) -> dict[str, NDArray[Any]]:
             # A damaged archive, header or array raises what its bytes happen to lead to: errors of
             # zip, zlib, struct, of memory, of keys, of syntax.
             said = " ".join(str(error).split()) or type(error).__name__
+            if "allow_pickle" in said:  # NumPy's advice for whatever has another beginning
+                said = "not a .npz file of numbers"
             raise InvalidInput(str(path), f"is no {what}, or damaged: {said}") from error
 
 

@@ -181,8 +181,8 @@ def refuse_tied_rows(box_contact: NDArray[np.int64], box_friction: Array, who: s
     if tied.size:
         row = int(tied[0])
         reason = (
-            f"is {box_contact[row]}: {who} has no torsional or rolling friction; "
-            "use Coulomb, or leave box_friction out"
+            f"is {box_contact[row]}: {who} has no torsional or rolling friction (a geom's condim 4 "
+            "or 6); use Coulomb, or leave box_friction out"
         )
         raise InvalidInput("box_contact", reason, box_contact.shape, (row,))
 

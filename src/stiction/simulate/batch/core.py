@@ -8,6 +8,8 @@ over from it what steps: `step` and `rollout`, with what each simulation's next 
 from __future__ import annotations
 
 import ctypes
+import os
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,6 +116,9 @@ class Core:
         self._everyone = np.arange(nsim, dtype=np.int64)
         self.job = np.zeros(len(Job), np.int64)
         """What the threads share (`Job`)."""
+        self.is_cut_off = False
+        """Whether this process is a fork, in which MuJoCo's own threads are not."""
+        _all.add(self)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -157,14 +162,24 @@ class Core:
 
     def forward(self, ids: Ids, stage: int) -> int:
         """MuJoCo's."""
+        self._check_threads()
         return self._theirs(ids, self._inner.forward(ids, stage))
 
     def reset(self, ids: Ids, keyframe: Any, stage: int) -> int:
         """MuJoCo's; what the simulations remember of their last step is dropped."""
+        self._check_threads()
         chosen = slice(None) if ids is None else ids
         self._memory[chosen, Memory.USED] = self._memory[chosen, Memory.RESTS] = 0
         self.results[chosen] = 0.0
         return self._theirs(ids, self._inner.reset(ids, keyframe, stage))
+
+    def _check_threads(self) -> None:
+        """Raises where MuJoCo would wait for ever for threads of another process."""
+        if self.is_cut_off:
+            raise StictionError(
+                "the batch was made before this process was forked, with threads of MuJoCo's that "
+                "are not in it: it can step; make another Batch here to reset or to evaluate"
+            )
 
     def _theirs(self, ids: Ids, failed: int) -> int:
         self._ours[slice(None) if ids is None else ids] = False
@@ -173,6 +188,8 @@ class Core:
     def step(self, ids: Ids, nstep: int, stage: int) -> int:
         """Takes steps; how many simulations failed."""
         after = stage == _ACC
+        if after:
+            self._check_threads()
         chosen = self._everyone if ids is None else ids.astype(np.int64)
         failed = self._run(chosen, self, nstep, 0 if after else stage)
         if after:
@@ -404,3 +421,19 @@ class Core:
     @property
     def _failed(self) -> NDArray[np.bool_]:
         return np.isnan(self.results[:, Result.WORST])
+
+
+_all: weakref.WeakSet[Core] = weakref.WeakSet()
+
+
+def _cut_off() -> None:
+    """In a forked process: MuJoCo's threads are not in it, and ending a batch would wait for them.
+    So it is never ended there."""
+    for core in _all:
+        if core._inner.nthread > 1:
+            core.is_cut_off = True
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(core._inner))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_cut_off)

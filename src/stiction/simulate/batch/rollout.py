@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import warnings
 from collections.abc import Sequence
@@ -149,6 +150,11 @@ class _Runner:
             start, _ = batch._component(bit)
             batch.state[:, start : start + width] = initial_state[:, at : at + width]
             at += width
+        if control is None:  # those that the data hold are applied all along, as by MuJoCo's own
+            held = data if isinstance(data, mujoco.MjData) else data[0]
+            for bit in _bits(control_spec):
+                start, width = batch._component(bit)
+                batch.state[:, start : start + width] = _inputs(models[0], held, bit)
         if initial_warmstart is not None:
             batch.qacc_warmstart[:] = initial_warmstart
         out: dict[Any, Array] = {}
@@ -178,11 +184,12 @@ class _Runner:
             raise ValueError("chunk_size must be a positive integer")
 
     def _batch(self, models: list[mujoco.MjModel], nsim: int) -> Batch:
-        """The batch of the last call, if that had the same model, unchanged."""
+        """The batch of the last call, if that had the same model, unchanged, in this process."""
         first = models[0]
         if self._kept is not None:
             model, count, fields, batch = self._kept
-            if model is first and count == nsim and not fields.edited and batch.models is None:
+            same = model is first and count == nsim and not fields.edited
+            if same and batch.models is None and not batch._b.is_cut_off:
                 if any(each is not first for each in models):
                     batch.set_models(models)
                 return batch
@@ -191,6 +198,12 @@ class _Runner:
             batch.set_models(models)
         self._kept = (first, nsim, Fields(first), batch)
         return batch
+
+
+def _inputs(model: mujoco.MjModel, data: mujoco.MjData, bit: int) -> Array:
+    values = np.empty(mujoco.mj_stateSize(model, bit))
+    mujoco.mj_getState(model, data, values, bit)
+    return values
 
 
 def _bits(spec: int) -> list[int]:
@@ -210,6 +223,16 @@ def shutdown_persistent_pool() -> None:
 
 
 atexit.register(shutdown_persistent_pool)
+
+
+def _renew_lock() -> None:
+    """In a forked process: the thread that held the lock is not in it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def rollout(

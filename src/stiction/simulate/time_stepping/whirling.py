@@ -1,8 +1,18 @@
 """Trees of bodies that turn fast: Coriolis forces that add no energy.
 
 A step takes the Coriolis and centrifugal forces c of joints as they are at its beginning. That is
-accurate while bodies turn little in a step, and feeds energy into a chain that whips: explicit, or
-linearly implicit, it runs away. Energy is bounded where these forces come from momentum. With P the
+accurate while bodies turn little in a step, and feeds energy into what turns far: the nutation of a
+flywheel, or of a top, grows by the share (h w)^2 / 2 in every step until it tumbles. So they are
+taken at the mean of the velocities before and after,
+
+    M v* = M v - h c(q, (v + v*) / 2)                                                          (0)
+
+found by iteration. c does no work on the velocity that it is taken at where M is constant in the
+coordinates of the tree, and so neither energy nor angular momentum of a flywheel in its frame
+change. Where the iteration does not converge, c stays as it was.
+
+Nor is that enough for a chain that whips, whose M changes within the step: explicit, or linearly
+implicit, it runs away. Energy is bounded where these forces come from momentum. With P the
 momenta of the bodies of a tree, linear and angular, J their velocities by joint, and q- = q - h v
 the positions that the tree comes from, as it moved there with v,
 
@@ -24,8 +34,10 @@ not more than K-: a quadratic equation for each tree. A body that turns about a 
 else whose energy does not grow, has t = 0. Free bodies without joints have their own way
 (`bridge/gyroscopic.py`).
 
-It is asked about trees one of whose joints turns by more than `FAST_TURN` in a step; others cost
-the comparison of their speeds.
+Both are for trees one of whose joints turns by more than `FAST_TURN` in a step, (0) alone for those
+so fast that nutation with that speed would grow by the share `NUTATION_GROWTH` in a second,
+h w^2 / 2: of free joints and balls their own speed, of hinges, which may be flywheels, the part
+`FLYWHEEL` of it. Other trees cost the comparison of their speeds.
 """
 
 from __future__ import annotations
@@ -42,10 +54,27 @@ from stiction.simulate.time_stepping.workspace import Step, unpack_step
 FAST_TURN = 0.1
 """Turn of a joint within a step beyond which the energy of its tree is looked at [rad]."""
 
+NUTATION_GROWTH = 0.25
+"""Of nutation in a second beyond which it is, too [1/s]."""
+
+FLYWHEEL = 0.2
+"""Inertia of a wheel about its axis over that of all about the axes across."""
+
+SLOW, FAST, SPINNING = 0, 1, 2
+"""Trees that are left alone, that have both, and that have (0) alone."""
+
 GAINED = 1e-12
 """Energy over that of the tree that is rounding."""
 
+MEAN_SWEEPS = 16
+"""Most for (0): a top that turns by a radian in a step takes as many."""
+
+MEAN_FOUND, MEAN_TAKEN = 1e-10, 1e-6
+"""Last change of v* over the speeds of a tree with which the iteration ends, and with which it is
+taken if it has to end."""
+
 SLIDE, FREE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_FREE)
+HINGE = int(mujoco.mjtJoint.mjJNT_HINGE)
 NO_GRAVITY = int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
 
 _TIMESTEP, _GRAVITY, _DISABLED = (
@@ -67,26 +96,31 @@ _BIAS, _SMOOTH, _ACC = (offset("mjData", n) for n in ("qfrc_bias", "qfrc_smooth"
 
 @lean
 def turns_fast(m, d, step: Step):
-    """Whether any tree turns by more than `FAST_TURN` in the step; step.fast (ntree,) := which."""
+    """Whether any tree turns fast in the step; step.fast (ntree,) := how."""
     njnt, nv = pointer(m + _NJNT), pointer(m + _NV)
-    limit = FAST_TURN / number(m + _TIMESTEP)
+    dt = number(m + _TIMESTEP)
+    spin = min(np.sqrt(2.0 * NUTATION_GROWTH / dt), FAST_TURN / dt)
+    turn = min(spin / FLYWHEEL, FAST_TURN / dt)
     kinds, start = integers(pointer(m + _JNT_TYPE), njnt), integers(pointer(m + _JNT_DOF), njnt)
     tree, qvel = integers(pointer(m + _DOF_TREE), nv), numbers(pointer(d + _QVEL), nv)
     for k in range(step.fast.shape[0]):
-        step.fast[k] = 0
+        step.fast[k] = SLOW
     for i in range(njnt):
         if kinds[i] == SLIDE:
             continue
+        limit = turn if kinds[i] == HINGE else spin
         begin = start[i] + 3 if kinds[i] == FREE else start[i]
         end = start[i + 1] if i + 1 < njnt else nv
         for j in range(begin, end):
-            if abs(qvel[j]) > limit:
-                step.fast[tree[j]] = 1
+            if abs(qvel[j]) > FAST_TURN / dt:
+                step.fast[tree[j]] = FAST
+            elif abs(qvel[j]) > limit and step.fast[tree[j]] == SLOW:
+                step.fast[tree[j]] = SPINNING
     for n in range(step.free.shape[0]):
-        step.fast[tree[step.free[n, 0]]] = 0
+        step.fast[tree[step.free[n, 0]]] = SLOW
     found = False
     for k in range(step.fast.shape[0]):
-        found = found or step.fast[k] == 1
+        found = found or step.fast[k] != SLOW
     return found
 
 
@@ -134,6 +168,11 @@ def note_momenta(m, d, address):
     from: `Step.past` (nbody, 7), the last its energy of turning alone, and `Step.energy` (ntree,).
     What MuJoCo has evaluated is then of these positions, and to be evaluated anew."""
     _, step = unpack_step(address)
+    fast = False
+    for k in range(step.fast.shape[0]):
+        fast = fast or step.fast[k] == FAST
+    if not fast:
+        return
     nq, nbody = pointer(m + _NQ), pointer(m + _NBODY)
     tree, qpos = integers(pointer(m + _BODY_TREE), nbody), numbers(pointer(d + _QPOS), nq)
     for k in range(nq):
@@ -145,7 +184,7 @@ def note_momenta(m, d, address):
     for k in range(step.energy.shape[0]):
         step.energy[k] = 0.0
     for i in range(1, nbody):
-        if tree[i] >= 0 and step.fast[tree[i]] == 1:
+        if tree[i] >= 0 and step.fast[tree[i]] == FAST:
             step.energy[tree[i]] += _momentum(m, d, i, step.past[i])
             step.past[i, 6] = _turning_energy(m, d, i, step.past[i])
     for k in range(nq):
@@ -167,18 +206,21 @@ def _gather(m, d, step: Step):
     for k in range(step.energy.shape[0]):
         step.energy[k] = -step.energy[k]
     for i in range(nbody):
-        if tree[i] < 0 or step.fast[tree[i]] == 0:
+        kind = SLOW if tree[i] < 0 else step.fast[tree[i]]
+        if kind != FAST:
             for k in range(6):
                 past[i, k] = gravity[i, k] = 0.0
+        if kind == SLOW:
             continue
-        needed = _turning_energy(m, d, i, past[i])
-        if needed > past[i, 6]:
-            share = np.sqrt(past[i, 6] / needed)
-            for k in range(3, 6):
-                past[i, k] *= share
-        step.energy[tree[i]] += _momentum(m, d, i, now)
-        for k in range(6):
-            past[i, k] -= now[k]
+        if kind == FAST:
+            needed = _turning_energy(m, d, i, past[i])
+            if needed > past[i, 6]:
+                share = np.sqrt(past[i, 6] / needed)
+                for k in range(3, 6):
+                    past[i, k] *= share
+            step.energy[tree[i]] += _momentum(m, d, i, now)
+            for k in range(6):
+                past[i, k] -= now[k]
         for k in range(3):
             gravity[i, k] = dt * mass[i] * pull[k] if weighs else 0.0
             gravity[i, 3 + k] = 0.0
@@ -195,6 +237,56 @@ def _gather(m, d, step: Step):
             gravity[parent[i], k] += gravity[i, k]
 
 
+@lean
+def _take_mean(m, d, step: Step):
+    """`Step.coriolis`[0], impulses of Coriolis forces as they are, := those of (0) for fast trees
+    whose iteration converges; what that changes remains in the first of `Step.gravity`, (nv,)."""
+    nv, dt = pointer(m + _NV), number(m + _TIMESTEP)
+    tree, qvel = integers(pointer(m + _DOF_TREE), nv), numbers(pointer(d + _QVEL), nv)
+    change, answer, speed = step.coriolis, step.coriolis_speed, step.qpos
+    base = step.gravity.reshape(6 * step.gravity.shape[0])  # a body has six of them at most
+    mj.rne(m, d, np.intc(0), base.ctypes.data)
+    for j in range(nv):
+        speed[j] = qvel[j]
+        base[j] = change[0, j] + dt * base[j]
+        change[1, j] = change[0, j]
+        answer[0, j] = 0.0
+    largest = np.inf
+    for sweep in range(MEAN_SWEEPS):
+        mj.solve_mass(m, d, answer[1].ctypes.data, change[1].ctypes.data, np.intc(1))
+        last, largest, scale = largest, 0.0, 0.0
+        for j in range(nv):
+            if step.fast[tree[j]] != SLOW:
+                largest = max(largest, abs(answer[1, j] - answer[0, j]))
+                scale = max(scale, abs(speed[j]))
+        parts = sweep > 3 and not largest < last
+        if largest <= MEAN_FOUND * scale or parts or sweep == MEAN_SWEEPS - 1:
+            break
+        for j in range(nv):
+            fast = step.fast[tree[j]] != SLOW
+            answer[0, j] = answer[1, j]
+            qvel[j] = speed[j] + 0.5 * answer[1, j] if fast else speed[j]
+        mj.com_vel(m, d)
+        mj.rne(m, d, np.intc(0), change[1].ctypes.data)
+        for j in range(nv):
+            change[1, j] = base[j] - dt * change[1, j] if step.fast[tree[j]] != SLOW else 0.0
+    for j in range(nv):
+        qvel[j] = speed[j]
+    mj.com_vel(m, d)
+    begin = 0
+    while begin < nv:
+        scale, end, taken = 0.0, begin, step.fast[tree[begin]] != SLOW
+        while end < nv and tree[end] == tree[begin]:
+            scale = max(scale, abs(speed[end]))
+            end += 1
+        for j in range(begin, end):  # what is no number is not, either
+            taken = taken and abs(answer[1, j] - answer[0, j]) <= MEAN_TAKEN * scale
+        for j in range(begin, end):
+            base[j] = change[1, j] - change[0, j] if taken else 0.0
+            change[0, j] += base[j]
+        begin = end
+
+
 @lean_leaf
 def _least_share(gain, slope, bend):
     """Least t from 0 to 1 with gain + slope t + bend t^2 / 2 <= 0, or 1."""
@@ -206,9 +298,10 @@ def _least_share(gain, slope, bend):
 
 @stage("void(intp, intp, intp)", eager=False)
 def bound_energy(m, d, address):
-    """Adds to qfrc_smooth and qacc_smooth what keeps the energy of fast trees from growing by their
-    Coriolis forces: the second rows of `Step.coriolis` and `Step.coriolis_speed`. After
-    `note_momenta`, with everything evaluated at the positions as they are."""
+    """Adds to qfrc_smooth and qacc_smooth what takes Coriolis forces of fast trees at their mean
+    velocity, and keeps energy from growing by them: the second rows of `Step.coriolis` and
+    `Step.coriolis_speed`. After `note_momenta`, with everything evaluated at the positions as they
+    are."""
     _, step = unpack_step(address)
     nv, dt = pointer(m + _NV), number(m + _TIMESTEP)
     tree, body = integers(pointer(m + _DOF_TREE), nv), integers(pointer(m + _DOF_BODY), nv)
@@ -218,16 +311,22 @@ def bound_energy(m, d, address):
     # Of the forces as they are, and what would make them those of the momenta.
     change, answer = step.coriolis, step.coriolis_speed
     for j in range(nv):
-        change[0, j] = change[1, j] = 0.0
-        if step.fast[tree[j]] == 0:
-            continue
-        of_momenta, i = 0.0, body[j]
-        change[0, j] = -dt * bias[j]
-        for k in range(3):
-            turn, shift = cdof[6 * j + k], cdof[6 * j + 3 + k]
-            of_momenta += turn * step.past[i, 3 + k] + shift * step.past[i, k]
-            change[0, j] -= turn * step.gravity[i, 3 + k] + shift * step.gravity[i, k]
-        change[1, j] = of_momenta - change[0, j]
+        change[0, j] = 0.0
+        if step.fast[tree[j]] != SLOW:
+            change[0, j], i = -dt * bias[j], body[j]
+            for k in range(3):
+                change[0, j] -= cdof[6 * j + k] * step.gravity[i, 3 + k]
+                change[0, j] -= cdof[6 * j + 3 + k] * step.gravity[i, k]
+    _take_mean(m, d, step)
+    moved = step.gravity.reshape(6 * step.gravity.shape[0])
+    for j in range(nv):
+        change[1, j] = 0.0
+        if step.fast[tree[j]] == FAST:
+            i = body[j]
+            for k in range(3):
+                change[1, j] += cdof[6 * j + k] * step.past[i, 3 + k]
+                change[1, j] += cdof[6 * j + 3 + k] * step.past[i, k]
+            change[1, j] -= change[0, j]
     mj.solve_mass(m, d, answer.ctypes.data, change.ctypes.data, np.intc(2))
     begin = 0
     while begin < nv:
@@ -240,12 +339,12 @@ def bound_energy(m, d, address):
             most += abs(qvel[end] * change[0, end])
             end += 1
         share = 0.0
-        if step.fast[tree[begin]] == 1 and gain > GAINED * most:
+        if step.fast[tree[begin]] == FAST and gain > GAINED * most:
             share = _least_share(gain, slope, bend)
         for j in range(begin, end):
-            change[1, j] *= share
-            answer[1, j] *= share
+            change[1, j] = share * change[1, j] + moved[j]
         begin = end
+    mj.solve_mass(m, d, answer[1].ctypes.data, change[1].ctypes.data, np.intc(1))
     add_bound(m, d, step)
 
 
