@@ -327,6 +327,21 @@ def _arrive(m: int, start: Start, limits: Limits, turn: Array, qpos: Array, act:
 
 
 @kernel
+def _loads_after(
+    session: int, d: int, probe: int, course: Course, start: Start, turn: Array, qvel: Array,
+    act: Array,
+) -> tuple[Any, Loads, Array]:  # fmt: skip
+    """(outcome, loads, rates of activations) of the state after the displacement `turn`; where it
+    was not evaluated nothing but the outcome counts."""
+    at, speed, done = start.qpos.copy(), start.qvel.copy(), np.int64(Outcome.DIVERGED)
+    if _move(slot(session, Slot.MODEL), d, start, turn, qvel, act):
+        done = evaluate(session, d, False)
+        at[:], speed[:] = numbers(pointer(d + _QPOS), at.shape[0]), qvel
+    loads = _loads_at(session, d, probe, course, at, speed)
+    return done, loads, numbers(pointer(d + _ACT_DOT), act.shape[0]).copy()
+
+
+@kernel
 def _extrapolate(
     session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
     dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array, turn: Array,
@@ -335,17 +350,22 @@ def _extrapolate(
     m, nv, na = slot(session, Slot.MODEL), qvel.shape[0], act.shape[0]
     total, speed, level = np.zeros(nv), np.zeros(nv), np.zeros(na)
     guess = (start.normal, start.tangent, start.box)
+    turn[:], qvel[:], act[:] = 0.0, start.qvel, start.act
+    done, first, act_change = _loads_after(session, d, probe, course, start, turn, qvel, act)
+    if done != Outcome.DONE:
+        return done
+    mass = first.mass.copy()
     for n in range(1, len(WEIGHTS) + 1):
-        part, weight = h / n, WEIGHTS[n - 1]
-        turn[:], qvel[:], act[:] = 0.0, start.qvel, start.act
-        for _ in range(n):
-            if not _move(m, d, start, turn, qvel, act):
-                return np.int64(Outcome.DIVERGED)
-            done = evaluate(session, d, False)
-            if done != Outcome.DONE:
-                return done
-            at = numbers(pointer(d + _QPOS), start.qpos.shape[0]).copy()
-            loads = _loads_at(session, d, probe, course, at, qvel.copy())
+        part, weight, loads = h / n, WEIGHTS[n - 1], first
+        turn[:], qvel[:], act[:], act_change[:] = 0.0, start.qvel, start.act, start.act_dot
+        loads.mass[:] = mass
+        for i in range(n):
+            if i > 0:
+                done, loads, act_change = _loads_after(
+                    session, d, probe, course, start, turn, qvel, act
+                )
+                if done != Outcome.DONE:
+                    return done
             loads.mass[:] += part * start.damping
             change, normal, tangent, _, box, found, _ = drive_loads(
                 loads, dry_arrays(loads, static, dynamic), guess
@@ -353,7 +373,6 @@ def _extrapolate(
             if not found:
                 return np.int64(Outcome.NO_FORCE)
             guess = (normal, tangent, box)
-            act_change = numbers(pointer(d + _ACT_DOT), na)
             for k in range(nv):
                 qvel[k] += part * change[k]
             for k in range(na):
