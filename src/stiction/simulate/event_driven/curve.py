@@ -34,12 +34,17 @@ class Curve(NamedTuple):
     turn: Array  # (nv,) displacement after h
     rate: Array  # (nv,) its time derivative there
     qvel: Array  # (nv,)
+    acceleration: Array  # (nv,) at the start
 
 
 @kernel
 def lay_curve(start: Start, h: float, turn: Array, qvel: Array, rotations: Any) -> Curve:
-    """The curve to the displacement `turn` and the velocity `qvel` after h; rotations: `Limits`."""
-    return Curve(start, h, turn, unroll(turn, qvel, rotations), qvel)
+    """The curve to the displacement `turn` and the velocity `qvel` after h; rotations: `Limits`.
+    Where damping is implicit that of the start may be over at once, and the mean is taken."""
+    acceleration = start.acceleration
+    if start.damping.shape[0] > 0:
+        acceleration = (qvel - start.qvel) / h
+    return Curve(start, h, turn, unroll(turn, qvel, rotations), qvel, acceleration)
 
 
 @kernel
@@ -51,7 +56,7 @@ def curve_state(m: int, curve: Curve, t: float) -> State:
     for k in range(turn.shape[0]):
         turn[k] = t * (1.0 - s) ** 2 * start.qvel[k]
         turn[k] += s * s * ((3.0 - 2.0 * s) * curve.turn[k] - h * (1.0 - s) * curve.rate[k])
-        straight = start.qvel[k] + h * start.acceleration[k]
-        qvel[k] += t * start.acceleration[k] + s * s * (curve.qvel[k] - straight)
+        straight = start.qvel[k] + h * curve.acceleration[k]
+        qvel[k] += t * curve.acceleration[k] + s * s * (curve.qvel[k] - straight)
     mj.integrate_pos(m, qpos.ctypes.data, turn.ctypes.data, 1.0)
     return State(qpos, qvel, start.act.copy())

@@ -28,6 +28,7 @@ from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.kernels.dense import row_dot
+from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_joints
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -153,6 +154,14 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
         normal, tangent, gap, friction, ratio, point, axis, pair, index, row, joint, error, dry,
         limit, spin, parent, resist,
     )  # fmt: skip
+
+
+@kernel
+def snap_rows(d: int, mass: Array, joint: Array) -> None:
+    """`snap_joints` of the equality rows of the data at d."""
+    if joint.shape[0] > 1:
+        group = integers(pointer(d + _ID), joint.shape[0]).astype(np.int64)
+        snap_joints(mass, joint, group, DEPENDENT_SHARE)
 
 
 @leaf
@@ -336,6 +345,7 @@ def read(m: int, d: int, nv: int) -> Snapshot:
         normal, tangent, gap, friction, ratio, point, axis, pair, index, row, joint, error, dry,
         limit, spin, parent, resist,
     ) = read_rows(d, nv)  # fmt: skip
+    snap_rows(d, mass, joint)
     return Snapshot(
         mass, force, act_dot, normal, tangent, gap, friction, ratio, point, axis, pair, index,
         row, joint, error, dry, limit, spin, parent, resist, reach,

@@ -15,6 +15,7 @@ from stiction.simulate.event_driven.distances import Snapshot, copy_row
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Grip, Held, Moved, State
 from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
+from stiction.simulate.event_driven.sustained import agree
 from stiction.simulate.event_driven.trajectories import Motion
 
 Array = NDArray[np.float64]
@@ -126,7 +127,7 @@ def project_position(motion: Motion, state: State, seen: Snapshot) -> tuple[Stat
             normal=seen.normal,
             bound=-seen.gap,
             joint=seen.joint,
-            joint_target=-seen.error,
+            joint_target=-agree(seen.joint, seen.error),
         )
         move = Frictionless().solve(problem).velocity
         if not np.isfinite(move).all():

@@ -8,9 +8,9 @@ A step of length dt is cut at its events:
 
 In between (`trajectories.py`) the state is integrated by the fourth-order Runge-Kutta method, with
 forces of the contacts that are held from the acceleration level (`sustained.py`), or by symplectic
-Euler, as Drumwright does for no-slip contact. Actuators, damping and all other smooth forces
-are explicit: a joint too stiff or too damped for dt is unstable, as under any explicit method.
-Equality constraints are rigid.
+Euler, as Drumwright does for no-slip contact. Damping of joints and servos that is too fast for
+that is implicit (`stiffness.py`); all other smooth forces are explicit. Equality constraints are
+rigid.
 
 A contact touches within the tolerance, and is held if its parting speed is nothing besides. One
 that leaves a surface and turns back before it has left the tolerance is caught, held and at
@@ -164,8 +164,9 @@ class EventEngine:
             )
         self.dt = float(self.stepper.dt or self._own.source.opt.timestep)
         self._motion = Motion(
-            self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check
-        )
+            self._own.model, self.contact, self.dt, self.stepper.tolerance, self._check,
+            self._own.has_derivatives,
+        )  # fmt: skip
         smooth = self._motion.compiled and self.stepper.integrator == "rk4"
         self._calm = CalmSteps(self._motion, int(self._own.source.opt.cone)) if smooth else None
         self._last: weakref.ref[Report] | None = None
@@ -244,7 +245,7 @@ class EventEngine:
         if held is None:
             return self._begin(before), None
         seen = motion.survey.survey_forces(data, phase.seen, *before)
-        phase = phase._replace(state=before)
+        phase = phase._replace(state=before, damping=motion.damping(seen))
         if np.array_equal(seen.force, phase.seen.force):
             return phase._replace(seen=seen), held
         try:

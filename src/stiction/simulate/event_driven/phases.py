@@ -40,6 +40,7 @@ class Phase(NamedTuple):
     steady: Mask  # (nh,) slips that keep their direction throughout a step
     turning: Array  # (nf,) sign of the speed of dry joints that move
     spinning: Array  # (ns,) the same of torsional and rolling motion at held contacts
+    damping: Array  # (nv, nv) what is taken implicitly, or (0, 0): `stiffness.py`
 
     @property
     def elapsed(self) -> float:

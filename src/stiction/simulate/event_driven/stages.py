@@ -24,10 +24,12 @@ from stiction.simulate.event_driven.distances import (
     read_loads,
     read_rows,
     row_speeds,
+    snap_rows,
 )
 from stiction.simulate.event_driven.focus import focus, unfocus
 from stiction.simulate.event_driven.held_rows import held_rows, held_spins
 from stiction.simulate.event_driven.rotations import unroll
+from stiction.simulate.event_driven.stiffness import WEIGHTS
 from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, place, slot
 from stiction.simulate.event_driven.sustained import Loads, drive_loads, dry_arrays, hold_loads
 
@@ -85,6 +87,7 @@ class Start(NamedTuple):
     normal: Array
     tangent: Array
     box: Array
+    damping: Array  # (nv, nv) what is taken implicitly, or (0, 0)
 
 
 class Limits(NamedTuple):
@@ -229,6 +232,7 @@ def _loads_at(session: int, d: int, probe: int, course: Course, qpos: Array, qve
         normal, tangent, _, friction, _, point, axis, pair, _, _, joint, _, dry, limit, spin,
         spin_contact, resist,
     ) = read_rows(d, nv)  # fmt: skip
+    snap_rows(d, mass, joint)
     there = match(course.pair, course.point, course.axis, pair, point, axis)
     held = held_rows(
         there, normal, tangent, friction, qvel, course.sliding, course.direction, course.steady,
@@ -253,9 +257,14 @@ def follow_stages(
     coefficients of friction in the place of the contacts' own, (1,), or (0,)."""
     m, masks = slot(session, Slot.MODEL), slot(session, Slot.MASKS)
     focus(m, course.pair, masks)
-    done = _follow(
-        session, d, probe, course, start, limits, static, dynamic, h, qpos, qvel, act, turn
-    )
+    if start.damping.shape[0] > 0:
+        done = _extrapolate(
+            session, d, probe, course, start, limits, static, dynamic, h, qpos, qvel, act, turn
+        )
+    else:
+        done = _follow(
+            session, d, probe, course, start, limits, static, dynamic, h, qpos, qvel, act, turn
+        )
     unfocus(m, masks)
     return done
 
@@ -298,14 +307,84 @@ def _follow(
         for k in range(na):
             act_dot[k] += weight * act_change[k]
     part = h / 6.0
-    qpos[:] = start.qpos
     for k in range(qvel.shape[0]):
         turn[k] = part * total[k]
         qvel[k] = start.qvel[k] + part * acceleration[k]
-    mj.integrate_pos(m, qpos.ctypes.data, turn.ctypes.data, 1.0)
     for k in range(na):
         act[k] = start.act[k] + part * act_dot[k]
+    _arrive(m, start, limits, turn, qpos, act)
+    return np.int64(Outcome.DONE)
+
+
+@kernel
+def _arrive(m: int, start: Start, limits: Limits, turn: Array, qpos: Array, act: Array) -> None:
+    """qpos := that after the displacement `turn`; act within its ranges."""
+    qpos[:] = start.qpos
+    mj.integrate_pos(m, qpos.ctypes.data, turn.ctypes.data, 1.0)
     for k in range(limits.clamped.shape[0]):
         i = limits.clamped[k]
         act[i] = min(max(act[i], limits.low[k]), limits.high[k])
+
+
+@kernel
+def _loads_after(
+    session: int, d: int, probe: int, course: Course, start: Start, turn: Array, qvel: Array,
+    act: Array,
+) -> tuple[Any, Loads, Array]:  # fmt: skip
+    """(outcome, loads, rates of activations) of the state after the displacement `turn`; where it
+    was not evaluated nothing but the outcome counts."""
+    at, speed, done = start.qpos.copy(), start.qvel.copy(), np.int64(Outcome.DIVERGED)
+    if _move(slot(session, Slot.MODEL), d, start, turn, qvel, act):
+        done = evaluate(session, d, False)
+        at[:], speed[:] = numbers(pointer(d + _QPOS), at.shape[0]), qvel
+    loads = _loads_at(session, d, probe, course, at, speed)
+    return done, loads, numbers(pointer(d + _ACT_DOT), act.shape[0]).copy()
+
+
+@kernel
+def _extrapolate(
+    session: int, d: int, probe: int, course: Course, start: Start, limits: Limits, static: Array,
+    dynamic: Array, h: float, qpos: Array, qvel: Array, act: Array, turn: Array,
+) -> Any:  # fmt: skip
+    """`_follow` where damping is implicit, see `stiffness.py`."""
+    m, nv, na = slot(session, Slot.MODEL), qvel.shape[0], act.shape[0]
+    total, speed, level = np.zeros(nv), np.zeros(nv), np.zeros(na)
+    guess = (start.normal, start.tangent, start.box)
+    turn[:], qvel[:], act[:] = 0.0, start.qvel, start.act
+    done, first, act_change = _loads_after(session, d, probe, course, start, turn, qvel, act)
+    if done != Outcome.DONE:
+        return done
+    mass = first.mass.copy()
+    for n in range(1, len(WEIGHTS) + 1):
+        part, weight, loads = h / n, WEIGHTS[n - 1], first
+        turn[:], qvel[:], act[:], act_change[:] = 0.0, start.qvel, start.act, start.act_dot
+        loads.mass[:] = mass
+        for i in range(n):
+            if i > 0:
+                done, loads, act_change = _loads_after(
+                    session, d, probe, course, start, turn, qvel, act
+                )
+                if done != Outcome.DONE:
+                    return done
+            loads.mass[:] += part * start.damping
+            change, normal, tangent, _, box, found, _ = drive_loads(
+                loads, dry_arrays(loads, static, dynamic), guess
+            )
+            if not found:
+                return np.int64(Outcome.NO_FORCE)
+            guess = (normal, tangent, box)
+            for k in range(nv):
+                qvel[k] += part * change[k]
+            for k in range(na):
+                act[k] += part * act_change[k]
+            rate = unroll(turn, qvel, limits.rotations)
+            for k in range(nv):
+                turn[k] += part * rate[k]
+        for k in range(nv):
+            total[k] += weight * turn[k]
+            speed[k] += weight * qvel[k]
+        for k in range(na):
+            level[k] += weight * act[k]
+    turn[:], qvel[:], act[:] = total, speed, level
+    _arrive(m, start, limits, turn, qpos, act)
     return np.int64(Outcome.DONE)

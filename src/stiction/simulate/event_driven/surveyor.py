@@ -29,6 +29,7 @@ from stiction.kernels.stage import prepare, stage
 from stiction.simulate.event_driven.distances import PRECISE, Snapshot, read, read_loads
 from stiction.simulate.event_driven.focus import Masks
 from stiction.simulate.event_driven.mending import has_suspects, mend
+from stiction.simulate.event_driven.stiffness import stiff_damping
 from stiction.terrain.meetings import Ground, replace_contacts, unpack_ground
 from stiction.terrain.refinement import refine_contacts
 
@@ -63,7 +64,8 @@ class Slot(IntEnum):
     GROUND = 3
     """`Ground.address`, or 0."""
     OPTIONS = 4
-    """(3,) tolerance; whether there is something for `mend`, and for `refine_contacts`."""
+    """(4,) tolerance; whether there is something for `mend`, for `refine_contacts`, and whether
+    forces depend on velocities."""
     CALLBACKS = 5
     """`library.CALLBACKS`."""
     MASKS = 6
@@ -171,6 +173,14 @@ def evaluate(session: int, d: int, ahead: bool) -> Any:
 
 
 @kernel
+def damping_at(session: int, d: int, mass: Array, dt: float) -> Array:
+    """`stiff_damping` of the data at d, which is evaluated."""
+    if number(slot(session, Slot.OPTIONS) + 24) == 0.0:
+        return np.zeros((0, 0))
+    return stiff_damping(slot(session, Slot.MODEL), d, mass, dt)
+
+
+@kernel
 def survey_all(session: int, d: int, ahead: bool) -> Any:
     """`evaluate`, guarded."""
     if caught(slot(session, Slot.FRAME), d) != 0:
@@ -200,10 +210,10 @@ class Surveyor:
     """Evaluates states of a model: its own copy, whose options it sets.
 
     Rows are dense, cones elliptic (`efc_force` is written in the user's own layout later),
-    convex collisions as precise as they get.
+    convex collisions as precise as they get. damped: whether forces depend on velocities.
     """
 
-    def __init__(self, model: mujoco.MjModel, dt: float, tolerance: float) -> None:
+    def __init__(self, model: mujoco.MjModel, dt: float, tolerance: float, damped: bool) -> None:
         self.model, self.tolerance = model, tolerance
         opt = model.opt
         opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
@@ -215,7 +225,7 @@ class Surveyor:
         beside = np.isin(model.geom_type, (CAPSULE, CYLINDER)).sum() > 1
         beside |= (model.geom_type == BOX).sum() > 1
         beside |= np.isin(model.geom_type, (CYLINDER, ELLIPSOID)).any()
-        self._options = np.array([tolerance, float(has_suspects(model)), float(beside)])
+        self._options = np.array([tolerance, has_suspects(model), beside, damped], np.float64)
         self._guard = Guard()
         prepare()
         self._session = np.zeros(len(Slot), np.int64)

@@ -47,7 +47,8 @@ from stiction.simulate.event_driven.stages import (
     hold_course,
     survey_rates,
 )
-from stiction.simulate.event_driven.surveyor import Outcome, Surveyor
+from stiction.simulate.event_driven.stiffness import WEIGHTS
+from stiction.simulate.event_driven.surveyor import Outcome, Surveyor, damping_at
 from stiction.simulate.event_driven.sustained import (
     NO_FORCES,
     Forces,
@@ -89,12 +90,13 @@ class Motion:
         dt: float,
         tolerance: float,
         check: Check,
+        damped: bool,
     ) -> None:
         self.model, self.contact, self.dt, self.tolerance = model, contact, dt, tolerance
         self._check = check
         self.law = contact.sustained
         self.rest_speed = REST_SHARE * tolerance / dt
-        self.survey = Surveyor(model, dt, tolerance)
+        self.survey = Surveyor(model, dt, tolerance, damped)
         self.shown: Snapshot | None = None
         """What `data` holds, evaluated."""
         self.pivots = 0
@@ -150,8 +152,12 @@ class Motion:
         )  # fmt: skip
         return Phase(
             state, seen, speed, self._bound(seen, speed, held), touching, held, sliding, direction,
-            pace, np.zeros(len(held), np.bool_), turning, spinning,
+            pace, np.zeros(len(held), np.bool_), turning, spinning, self.damping(seen),
         )  # fmt: skip
+
+    def damping(self, seen: Snapshot) -> Array:
+        """What of the damping is implicit from the state on that `data` is in, as it is seen."""
+        return damping_at(self.survey.session, self.data._address, seen.mass, self.dt)
 
     def _bound(self, seen: Snapshot, speed: Array, held: Indices) -> Array:
         """(nc,) closing speeds of the state that `data` is in; -inf where held."""
@@ -254,8 +260,11 @@ class Motion:
         first = held.forces
         if self.law.kind is not Kind.DRY or not len(phase.held):
             return phase, first
+        ahead = held.loads
+        if len(phase.damping):
+            ahead = ahead._replace(mass=ahead.mass + h * phase.damping)
         sliding, direction, steady = choose_directions(
-            held.loads, first.acceleration, first.normal, self.dynamic, h, self.rest_speed
+            ahead, first.acceleration, first.normal, self.dynamic, h, self.rest_speed
         )
         if (direction != held.loads.direction).any():
             turned = held.loads._replace(sliding=sliding, direction=direction)
@@ -310,18 +319,27 @@ class Motion:
         """The state after h."""
         guess, begin = first, State(*start[:3])
 
-        def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
+        def forces(
+            turn: Array, qvel: Array, act: Array, implicit: float = 0.0
+        ) -> tuple[Array, Array]:
             nonlocal guess
             state = State(self.moved(begin, turn), qvel, act)
             self._check_speed(state)
             seen = self.look(state, ahead=False)
             kept = (course.pair, course.point, course.axis)
             place = match(*kept, seen.pair, seen.point, seen.axis)
-            guess = self._accelerate(self._loads(course, state, seen, place), guess)
-            rotated = unroll(turn, qvel, self.limits.rotations)
-            return rotated, guess.acceleration, seen.act_dot
+            loads = self._loads(course, state, seen, place)
+            if implicit > 0.0:
+                loads = loads._replace(mass=loads.mass + implicit * start.damping)
+            guess = self._accelerate(loads, guess)
+            return guess.acceleration, seen.act_dot
+
+        def rate(turn: Array, qvel: Array, act: Array) -> tuple[Array, Array, Array]:
+            return unroll(turn, qvel, self.limits.rotations), *forces(turn, qvel, act)
 
         v, act = begin.qvel, begin.act
+        if len(start.damping):
+            return self._extrapolate(begin, forces, h)
         u1, a1, z1 = v, first.acceleration, start.act_dot
         u2, a2, z2 = rate(0.5 * h * u1, v + 0.5 * h * a1, act + 0.5 * h * z1)
         u3, a3, z3 = rate(0.5 * h * u2, v + 0.5 * h * a2, act + 0.5 * h * z2)
@@ -332,6 +350,20 @@ class Motion:
             v + part * (a1 + 2.0 * (a2 + a3) + a4),
             self._clamped(act + part * (z1 + 2.0 * (z2 + z3) + z4)),
         )
+
+    def _extrapolate(
+        self, begin: State, forces: Callable[..., tuple[Array, Array]], h: float
+    ) -> State:
+        """The state after h where damping is implicit, see `stiffness.py`."""
+        total = [np.zeros_like(part) for part in (begin.qvel, begin.qvel, begin.act)]
+        for n, weight in enumerate(WEIGHTS, 1):
+            turn, v, act = np.zeros(len(begin.qvel)), begin.qvel, begin.act
+            for _ in range(n):
+                change, act_change = forces(turn, v, act, h / n)
+                v, act = v + h / n * change, act + h / n * act_change
+                turn = turn + h / n * unroll(turn, v, self.limits.rotations)
+            total = [sum_ + weight * part for sum_, part in zip(total, (turn, v, act), strict=True)]
+        return State(self.moved(begin, total[0]), total[1], self._clamped(total[2]))
 
     def symplectic_euler(self, phase: Phase) -> Path:
         """Symplectic Euler with the contacts that touch."""
@@ -354,7 +386,8 @@ class Motion:
             if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
                 break
             h *= 0.5
-        touches = (end.place >= 0) & (end.seen.gap[end.place] <= self.tolerance)
+        touches = end.place >= 0
+        touches[touches] = end.seen.gap[end.place[touches]] <= self.tolerance
         press = np.where(touches, solution.normal, 0.0)
         return end, Grip(press, np.inf, self._sticking(phase.seen, solution.velocity))
 
@@ -387,7 +420,7 @@ class Motion:
         spins, parents = spins_at(seen, contacts)
         nf = len(seen.dry)
         arrays = Arrays(
-            mass=seen.mass,
+            mass=seen.mass + h * phase.damping if len(phase.damping) else seen.mass,
             velocity=start.qvel,
             force=seen.force,
             normal=seen.normal[contacts],
@@ -442,7 +475,7 @@ def _start(phase: Phase, first: Forces) -> Start:
     """Where the phase's trajectory starts, with those forces."""
     return Start(
         *phase.state, phase.seen.act_dot, first.acceleration, first.normal, first.tangent,
-        first.box,
+        first.box, phase.damping,
     )  # fmt: skip
 
 

@@ -36,7 +36,15 @@ from stiction.simulate.event_driven.stages import (
     follow_stages,
     gather,
 )
-from stiction.simulate.event_driven.surveyor import Outcome, Slot, evaluate, load, slot, widen
+from stiction.simulate.event_driven.surveyor import (
+    Outcome,
+    Slot,
+    damping_at,
+    evaluate,
+    load,
+    slot,
+    widen,
+)
 from stiction.simulate.event_driven.sustained import (
     drive_whitened,
     dry_arrays,
@@ -87,7 +95,7 @@ def _begin(m: int, d: int, w: Work, seen: Snapshot, state: State) -> Phase:
     steady = np.zeros(held.shape[0], np.bool_)
     return Phase(
         state, seen, speed, bound, touching, held, sliding, direction, pace, steady, turning,
-        spinning,
+        spinning, np.zeros((0, 0)),
     )  # fmt: skip
 
 
@@ -217,7 +225,8 @@ def _take(session: int, d: int, probe: int, work: int) -> Any:
         fastest, change = max(fastest, abs(qvel[k])), max(change, abs(acceleration[k]))
     if fastest + dt * change > REST_SHARE * rest or (seen.act_dot != 0.0).any():
         start = Start(
-            state.qpos, qvel, state.act, seen.act_dot, acceleration, f_n, f_t, f_b
+            state.qpos, qvel, state.act, seen.act_dot, acceleration, f_n, f_t, f_b,
+            damping_at(session, d, seen.mass, dt),
         )  # fmt: skip
         done, state, seen = _move(session, d, probe, w, course, start, phase)
         if done != Outcome.DONE:
