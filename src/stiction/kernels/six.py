@@ -102,6 +102,33 @@ def put_three(
 
 
 @_intrinsic
+def add_product(
+    typingctx: Any, C: Any, c: Any, A: Any, a: Any, width: Any, B: Any, b: Any, wide: Any
+) -> Any:
+    """C += A' B, of a block of six rows and columns, and of three rows, `width` and `wide` apart;
+    each sum as in `add_three`."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, c, first, a, width, second, b, wide = args
+        starts, rows = [a], [_load(context, builder, sig.args[5], second, b)]
+        for _ in range(2):
+            starts.append(builder.add(starts[-1], width))
+            b = builder.add(b, wide)
+            rows.append(_load(context, builder, sig.args[5], second, b))
+        for i in range(6):
+            pointer = _pointer(context, builder, sig.args[0], to, _after(builder, c, 6 * i))
+            total = None
+            for start, row in zip(starts, rows, strict=True):
+                entry = _entry(context, builder, sig.args[2], first, start, i)
+                total = _add(builder, total, _repeated(builder, entry), row)
+            builder.store(builder.fadd(builder.load(pointer, align=8), total), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(C, index, A, index, index, B, index, index), generate
+
+
+@_intrinsic
 def take_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any) -> Any:
     """out[o:o+6] -= x A[a:a+6]."""
     number, index = types.float64, types.int64

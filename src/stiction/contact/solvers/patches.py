@@ -39,8 +39,8 @@ from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
-from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
-from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
+from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
+from stiction.contact.solvers.islands import MENDABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
 from stiction.contact.solvers.workspace import (

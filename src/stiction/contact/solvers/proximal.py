@@ -75,6 +75,10 @@ where it begins larger, with modes that are not known yet."""
 BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well; above, it says nothing."""
 
+UNREFINED = 1e-3
+"""Residual above which the solution with a new factor needs no refinement: its rounding is less
+than what the next iteration changes."""
+
 MAY_PRESS = 1e-6
 """Speed over the load, by energy, below which a contact that has separated may yet press."""
 
@@ -514,13 +518,15 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
                 break
         ready = True
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
-        # With memory an iteration refines the one before; a symmetric system needs no more.
-        solve(b, g, s, y, k, np.int64(whole))
+        # With memory an iteration refines the one before; a symmetric system needs no more, nor
+        # does another one as long as modes are looked for.
+        searches = anew and UNREFINED < before < np.inf
+        solve(b, g, s, y, k, np.int64(whole and not searches))
         move_island(b, g, s, y, k, work, memory, eps)
         residual = residual_of(b, g, k, law, facets, u, f, work.weight, load)
         if not residual < np.inf:
             break
-        if residual < BALANCED or residual < best:
+        if residual < BALANCED:
             unbalanced(b, g, s, k, v, f, y.left, y.rhs)
             residual = max(residual, imbalance(b, g, s, k, y.rhs) / load)
         slow = residual > 0.1 * before

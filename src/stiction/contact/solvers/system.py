@@ -184,6 +184,11 @@ def _add_piece(b: Blocks, c0, a0, width, rows, left, right, base, above, n, E, w
     together = right[Piece.TOGETHER] == 1
     if together and rows == 3 and stop - begin == BODY:
         shift = column[c0 + begin] - above
+        k = left[Piece.BEGIN]
+        if n == BODY and left[Piece.TOGETHER] == 1 and left[Piece.END] - k == BODY:
+            to = o + n * (column[c0 + k] - base) + shift
+            six.add_product(T, to, value, a0 + k, width, E, begin, wide)
+            return
         e0, e1, e2 = begin, wide + begin, 2 * wide + begin
         for k in range(left[Piece.BEGIN], left[Piece.END]):
             x, y, z = value[a0 + k], value[a0 + width + k], value[a0 + 2 * width + k]

@@ -93,21 +93,24 @@ def divide(state, i, z0, z1, z2):
 
 
 @lean_leaf
-def longest_step(state, i, at, along):
-    """Largest a with x + a d in the cone, x from column `at` on and d from `along` on."""
+def shorten(state, i, at, along, step):
+    """The shorter one of `step` and the largest a with x + a d in the cone, x from column `at` on
+    and d from `along` on."""
     x0, x1, x2 = state[i, at], state[i, at + 1], state[i, at + 2]
     d0, d1, d2 = state[i, along], state[i, along + 1], state[i, along + 2]
+    e0, e1, e2 = x0 + step * d0, x1 + step * d1, x2 + step * d2
+    if e0 >= 0.0 and e0 * e0 >= e1 * e1 + e2 * e2:  # most are farther from it than the nearest one
+        return step
     a = d0 * d0 - d1 * d1 - d2 * d2
     b = x0 * d0 - x1 * d1 - x2 * d2
     t = np.sqrt(x1 * x1 + x2 * x2)
     c = max((x0 - t) * (x0 + t), 0.0)
-    step = 1e10
     inside = b * b - a * c
     if inside >= 0.0:
         root = np.sqrt(inside)
         q = -(b + root) if b >= 0.0 else -(b - root)
         if a != 0.0 and q / a > 0.0:
-            step = q / a
+            step = min(step, q / a)
         if q != 0.0 and c / q > 0.0:
             step = min(step, c / q)
     if d0 < 0.0:

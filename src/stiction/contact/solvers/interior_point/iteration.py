@@ -103,6 +103,9 @@ else does. The least impulses are looked for after the interior point, so that i
 shares a load as a warm start does: how a box slides depends on which corner presses. Larger heaps
 seldom have any inside their cones."""
 
+HEAP = 300
+"""Blocks of an island beyond which patches cost less than the path followed through its folds."""
+
 FINISH_EVERY = 3
 """Iterations between two such tries."""
 
@@ -111,6 +114,12 @@ LEAST_STEP = 1e-8
 
 SHORT_STEP = 0.01
 """Step below which an iteration is taken again with less of theta."""
+
+STALL = 4
+"""Iterations without half the gap after which an attempt ends, of islands that are neither small
+nor heaps: it is at a fold, which seldom lets it by, and what comes next takes less. Of piles of 27
+to 64 bodies that saves up to a tenth of the time, and leaves no more problems unsolved; it saves
+nothing of heaps, and chains, which are small, would take more paths that turn."""
 
 TO_BOUNDARY = 0.99
 """Share of the way to the boundary that a step takes."""
@@ -260,9 +269,15 @@ def follow_path(address, k, load, start, best):
                 w.v[j] = request.v_free[j]
         speeds(b, g, k, w.v, w.u)
     last, begun = -FINISH_EVERY, full
-    small = is_small(g, k)
+    least, stalled, small = np.inf, 0, is_small(g, k)
+    stall = LIMITS[start] if small or g.members[k + 1] - g.members[k] > HEAP else STALL
     for turn in range(LIMITS[start]):
         gap = measure_gap(b, g, k, w, weight, 0.0)
+        stalled += 1
+        if gap < 0.5 * least:
+            least, stalled = gap, 0
+        if stalled >= stall:
+            break
         find_rest(b, g, k, w, weight, 0.0)
         unbalanced(b, g, s, k, w.v, w.f, y.left, r)
         residual, best = _look(b, g, s, k, law, facets, w, work, load, r, best)

@@ -321,8 +321,8 @@ def _shorten(b: Blocks, i, w: InteriorWorkspace, weight, step):
     inside."""
     st, unit = w.state, w.unit[i, 0]
     if unit == Unit.CONE:
-        step = min(step, cone.longest_step(st, i, X, DX))
-        step = min(step, cone.longest_step(st, i, Y, DY))
+        step = cone.shorten(st, i, X, DX, step)
+        step = cone.shorten(st, i, Y, DY, step)
     elif unit == Unit.LINE:
         step = _line_step(_line_step(step, st[i, X], st[i, DX]), st[i, Y], st[i, DY])
     first, last = intervals_of(b, w, i)
