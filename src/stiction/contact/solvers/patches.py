@@ -40,9 +40,16 @@ from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
-from stiction.contact.solvers.islands import HEAP, MENDABLE, solve_blocks, take_turn
+from stiction.contact.solvers.islands import (
+    HEAP,
+    MENDABLE,
+    STIFFENABLE,
+    solve_blocks,
+    take_turn,
+)
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
+from stiction.contact.solvers.stiffening import stiffen_island
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
@@ -90,6 +97,9 @@ REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
 the residual. Begun with a small compliance it scatters the modes at the edge of a patch: of 28
 patches of boxes and spheres 9 left the island better than before, with this one 23."""
 
+STIFFENED_HEAP = 600
+"""Factorizations of a heap whose rows are stiffened, at most."""
+
 DRIFTABLE = 1e-4
 """Residual from which on redundant rows are let drift (`drifting.py`)."""
 
@@ -124,6 +134,7 @@ def persist(
     suffices a few paths of a heap are followed, and paths are drawn in its patches alone."""
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
+        solved = solved or stiffen_heap(work, k, passes)
         solved = solved or _turn_and_mend(work, k, passes, suffices)
     else:
         rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
@@ -159,6 +170,21 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
         if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
     return False
+
+
+def stiffen_heap(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+    """Whether island k is solved by stiffening its rows from the iterate at hand."""
+    setting, outcome = work.request.setting, work.request.outcome
+    best = float(outcome[k, Outcome.RESIDUAL])
+    if setting[Setting.LAW] != Law.COULOMB or setting[Setting.FACETS] or not best <= STIFFENABLE:
+        return False
+    load, setting[Setting.FACTORIZATIONS] = float(outcome[k, Outcome.LOAD]), 0
+    address = work.packed.ctypes.data
+    found = stiffen_island(address, k, load, CONTENT, best, STIFFENED_HEAP)
+    spread_residual(address, k, load)
+    outcome[k, Outcome.RESIDUAL] = found
+    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
+    return passes(found)
 
 
 def count_drawn(work: SolverWorkspace, k: int) -> int:
