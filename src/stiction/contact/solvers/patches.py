@@ -131,7 +131,8 @@ def persist(
 ) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
     next, and what it finds is mended again. At last paths are drawn. For the last digits of what
-    suffices a few paths of a heap are followed, and paths are drawn in its patches alone."""
+    suffices a few paths of a heap are followed, and paths are drawn in its patches alone; few are
+    drawn on a heap that nothing came near to, where each costs a second."""
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
         solved = solved or stiffen_heap(work, k, passes)
@@ -149,7 +150,8 @@ def persist(
     solved = draw_paths(work, k, does, range(FIRST_DRAWN))
     if not solved and float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
         solved = mend_island(work, k, does, MENDING_ROUNDS, Effort.DRAWN_PATHS)
-    if not solved:
+    residual = float(work.request.outcome[k, Outcome.RESIDUAL])
+    if not solved and (residual <= MENDABLE or not is_mended_first(work, k)):
         draw_paths(work, k, does, range(FIRST_DRAWN, drawn))
 
 
