@@ -8,7 +8,7 @@ that fails the interior point.
                      and near what that has found, and Newton's method from there: of small islands
                      from the modes alone, as above, if that does
     stiffening       Coulomb's law: rows of what is nearly right grow stiffer, and change their
-                     modes one by one (`stiffening.py`); of few bodies after the turns
+                     modes one by one (`stiffening.py`)
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first, and then followed from near
                      what was found (`patches.py`). Without it, an attempt from nothing
@@ -131,11 +131,6 @@ DIGEST_PRIME = 0x100000001B3
 CROWD = 48
 """Bodies of an island beyond which the path that begins near what is known comes before others, in
 place of a second attempt: a chain or a few bodies that one attempt leaves are seldom near."""
-
-FEW = 8
-"""Bodies or trees of an island up to which rows are stiffened (`stiffening.py`) only after all
-paths that turn, which solve most chains in a third of the factorizations. More bodies lean on each
-other by faces, whose rows contradict each other: there paths seldom do."""
 
 HEAP = 300
 """Blocks of an island beyond which patches cost less than the path followed through its folds."""
@@ -349,7 +344,6 @@ def _follow_attempts(
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
     small, brief = is_small(g, k), request.setting[Setting.BRIEF] == 1
     crowd = g.positions[k + 1] - g.positions[k] > CROWD
-    many = g.positions[k + 1] - g.positions[k] > FEW
     turns = enough < MENDABLE and request.setting[Setting.LAW] == Law.COULOMB
     taken, cold, tried = 0, False, np.inf
     while near or not cold:
@@ -359,7 +353,7 @@ def _follow_attempts(
         )
         taken += 1
         best = _polish(address, k, load, best, g, s, work, w, request)
-        if turns and many:
+        if turns:
             best = _stiffen(address, k, load, best, g, s, work, w, request)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
@@ -375,8 +369,6 @@ def _follow_attempts(
             break
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w, request)
         taken += 1
-    if turns and not many and best > enough and ticks() <= request.setting[Setting.DEADLINE]:
-        best = _stiffen(address, k, load, best, g, s, work, w, request)
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     return best, taken

@@ -66,7 +66,7 @@ FIRST, FIRST_OFF, AGAIN, LARGEST = 10.0, 1e-3, 1e5, 3e8
 off by there, over the load; after a proximal step; and at which one is taken: beyond, rounding
 counts in the impulses."""
 
-ROUNDS = 4
+PROXIMAL_STEPS = 4
 """Proximal steps, at most."""
 
 EDGE = 1e-7
@@ -75,7 +75,7 @@ EDGE = 1e-7
 AT_EDGE = 1e-5
 """The same of the row that changes its mode, on either side: its impulse jumps by as much."""
 
-ON_CURVE, OFF_CURVE = 1e-7, 1e-4
+BACK_ON_CURVE, OFF_CURVE = 1e-7, 1e-4
 """Momentum over the load, by energy, that is left where corrections end, and at most."""
 
 CORRECTIONS, SHORTER = 3, 12
@@ -532,7 +532,7 @@ def _stride(
         _move(b, g, s, k, work, w.tangent_v, w.u, 1.0 - stiff / then)
         off = _place(b, g, s, y, k, work, w, then, load)
         if off < 1.0:
-            off, _ = _come_back(b, g, s, y, k, work, w, then, load, off, ON_CURVE)
+            off, _ = _come_back(b, g, s, y, k, work, w, then, load, off, BACK_ON_CURVE)
         if not off <= OFF_CURVE:
             step, first = CUT * step, -1
             continue
@@ -592,10 +592,10 @@ def stiffen_island(address, k, load, content, least, limit):
         sign = sparse.factor(s, low, high, np.int64(not slides))
         if sign == 0.0 or not off < np.inf:
             break
-        found, short = _come_back(b, g, s, y, k, work, w, stiff, load, off, 0.01 * ON_CURVE)
+        found, short = _come_back(b, g, s, y, k, work, w, stiff, load, off, 0.01 * BACK_ON_CURVE)
         if ticks() > setting[Setting.DEADLINE]:
             break
-        if short and newton < MOST_NEWTON and 10.0 * ON_CURVE < found < 0.999 * off:
+        if short and newton < MOST_NEWTON and 10.0 * BACK_ON_CURVE < found < 0.999 * off:
             newton += 1
             continue
         newton = 0
@@ -608,7 +608,7 @@ def stiffen_island(address, k, load, content, least, limit):
             break
         if stiff >= LARGEST:
             rounds += 1
-            if rounds == ROUNDS:
+            if rounds == PROXIMAL_STEPS:
                 break
             stiff = AGAIN
             _keep_springs(b, g, k, work.f, w.f)
