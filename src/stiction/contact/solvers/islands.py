@@ -130,7 +130,8 @@ DIGEST_PRIME = 0x100000001B3
 
 CROWD = 48
 """Bodies of an island beyond which the path that begins near what is known comes before others, in
-place of a second attempt: a chain or a few bodies that one attempt leaves are seldom near."""
+place of a second attempt, and before rows are stiffened: a chain or a few bodies that one attempt
+leaves are seldom near."""
 
 HEAP = 300
 """Blocks of an island beyond which patches cost less than the path followed through its folds."""
@@ -353,7 +354,7 @@ def _follow_attempts(
         )
         taken += 1
         best = _polish(address, k, load, best, g, s, work, w, request)
-        if turns:
+        if turns and not crowd:
             best = _stiffen(address, k, load, best, g, s, work, w, request)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
@@ -369,6 +370,8 @@ def _follow_attempts(
             break
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w, request)
         taken += 1
+        if crowd and is_near(number):
+            best = _stiffen(address, k, load, best, g, s, work, w, request)
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     return best, taken
