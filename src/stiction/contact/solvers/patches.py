@@ -40,9 +40,10 @@ from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
-from stiction.contact.solvers.islands import MENDABLE, solve_blocks, take_turn
+from stiction.contact.solvers.islands import MENDABLE, STIFFENABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
+from stiction.contact.solvers.stiffening import stiffen_island
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
@@ -90,6 +91,9 @@ REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
 the residual. Begun with a small compliance it scatters the modes at the edge of a patch: of 28
 patches of boxes and spheres 9 left the island better than before, with this one 23."""
 
+STIFFENED_HEAP = 600
+"""Factorizations of a heap whose rows are stiffened, at most."""
+
 DRIFTABLE = 1e-4
 """Residual from which on redundant rows are let drift (`drifting.py`)."""
 
@@ -121,9 +125,11 @@ def persist(
 ) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
     next, and what it finds is mended again. At last paths are drawn. For the last digits of what
-    suffices a few paths of a heap are followed, and paths are drawn in its patches alone."""
+    suffices a few paths of a heap are followed, and paths are drawn in its patches alone; few are
+    drawn on a heap that nothing came near to, where each costs a second."""
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
+        solved = solved or stiffen_heap(work, k, passes)
         solved = solved or _turn_and_mend(work, k, passes, suffices)
     else:
         rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
@@ -138,7 +144,8 @@ def persist(
     solved = draw_paths(work, k, does, range(FIRST_DRAWN))
     if not solved and float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
         solved = mend_island(work, k, does, MENDING_ROUNDS, Effort.DRAWN_PATHS)
-    if not solved:
+    residual = float(work.request.outcome[k, Outcome.RESIDUAL])
+    if not solved and (residual <= MENDABLE or not is_mended_first(work, k)):
         draw_paths(work, k, does, range(FIRST_DRAWN, drawn))
 
 
@@ -159,6 +166,21 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
         if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
     return False
+
+
+def stiffen_heap(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+    """Whether island k is solved by stiffening its rows from the iterate at hand."""
+    setting, outcome = work.request.setting, work.request.outcome
+    best = float(outcome[k, Outcome.RESIDUAL])
+    if setting[Setting.LAW] != Law.COULOMB or setting[Setting.FACETS] or not best <= STIFFENABLE:
+        return False
+    load, setting[Setting.FACTORIZATIONS] = float(outcome[k, Outcome.LOAD]), 0
+    address = work.packed.ctypes.data
+    found = stiffen_island(address, k, load, CONTENT, best, STIFFENED_HEAP)
+    spread_residual(address, k, load)
+    outcome[k, Outcome.RESIDUAL] = found
+    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
+    return passes(found)
 
 
 def count_drawn(work: SolverWorkspace, k: int) -> int:
