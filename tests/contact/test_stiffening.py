@@ -8,7 +8,7 @@ from stiction import scenes
 from stiction.contact.certificate.laws import Law
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import ENOUGH, solve_blocks
-from stiction.contact.solvers.stiffening import stiffen_island
+from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 
 DT, MASS, HALF, HIGH = 1e-3, 1.0, 0.1, 0.05

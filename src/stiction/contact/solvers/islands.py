@@ -8,7 +8,7 @@ that fails the interior point.
                      and near what that has found, and Newton's method from there: of small islands
                      from the modes alone, as above, if that does
     stiffening       Coulomb's law: rows of what is nearly right grow stiffer, and change their
-                     modes one by one (`stiffening.py`)
+                     modes one by one (`stiffening`)
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first, and then followed from near
                      what was found (`patches.py`). Without it, an attempt from nothing
@@ -54,7 +54,7 @@ from stiction.contact.solvers.proximal import (
     load_of,
     refine,
 )
-from stiction.contact.solvers.stiffening import stiffen
+from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.contact.solvers.sweeps import sweep
 from stiction.contact.solvers.system import assemble, push, solve, speeds
 from stiction.contact.solvers.workspace import (

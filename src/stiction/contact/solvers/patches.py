@@ -43,7 +43,7 @@ from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOL
 from stiction.contact.solvers.islands import MENDABLE, STIFFENABLE, solve_blocks, take_turn
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
-from stiction.contact.solvers.stiffening import stiffen_island
+from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
