@@ -73,7 +73,9 @@ PAIRS += [("box", "box"), ("box", "mesh"), ("mesh", "mesh")]
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_pairs_have_the_derivatives_of_their_steps(first, second, seed):
     model, data = press(first, second, seed, 2e-5)
-    assert assert_agree(stiction.Simulator(model), data, eps=5e-6).is_compiled
+    # MuJoCo's distances of two meshes have errors that differences magnify, by steps of any size.
+    tolerance = 3e-5 if first == "mesh" else 1e-5
+    assert assert_agree(stiction.Simulator(model), data, tolerance, 5e-6).is_compiled
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])

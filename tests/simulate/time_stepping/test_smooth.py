@@ -8,6 +8,7 @@ import pytest
 from mjcf import CHAIN, SMOOTH, load, smooth
 
 import stiction
+from stiction.simulate.time_stepping.whirling import NUTATION_GROWTH
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -15,8 +16,12 @@ def test_without_contact_steps_are_those_of_implicitfast(name):
     model, ours = smooth(name)
     theirs = copy.copy(ours)
     sim = stiction.Simulator(model)
-    rng = np.random.default_rng(1)
+    rng, compared = np.random.default_rng(1), 0
+    fast = np.sqrt(2.0 * NUTATION_GROWTH / model.opt.timestep)
     for _ in range(200):
+        if not name.startswith("tumbling") and np.abs(ours.qvel).max() > fast:
+            break  # steps are better than MuJoCo's then (`whirling.py`)
+        compared += 1
         ours.ctrl[:] = theirs.ctrl[:] = rng.uniform(-0.5, 0.5, model.nu)
         before = theirs.qvel.copy()
         sim.step(ours)
@@ -29,6 +34,7 @@ def test_without_contact_steps_are_those_of_implicitfast(name):
         acceleration = (theirs.qvel - before) / model.opt.timestep
         assert ours.qacc == pytest.approx(acceleration, rel=1e-8, abs=1e-8)
         assert ours.energy == pytest.approx(theirs.energy, rel=1e-9, abs=1e-9)
+    assert compared > 100
 
 
 def test_without_damping_the_acceleration_is_mujocos_own():
