@@ -7,11 +7,11 @@ that fails the interior point.
     interior point   `interior_point`, near the given impulses, or from nothing if there are none,
                      and near what that has found, and Newton's method from there: of small islands
                      from the modes alone, as above, if that does
-    stiffening       Coulomb's law: rows of what is nearly right grow stiffer, and change their
-                     modes one by one (`stiffening`)
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first, and then followed from near
                      what was found (`patches.py`). Without it, an attempt from nothing
+    stiffening       between two of these paths and the others: rows of what is nearly right grow
+                     stiffer, and change their modes one by one (`stiffening`)
     sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
@@ -126,17 +126,18 @@ left of a chain the first solves 80 % and the second half of the rest, of piles 
 to 19 factorizations; with a hundredth of the compliance and modes changed all at once, 30 and
 25 %."""
 
-STIFFENABLE, STIFFENING_LIMIT = 1e-2, 300
-"""Residual from which on rows are stiffened, and factorizations of that, at most. Of 41 islands of
-walls that all paths had left 39 are solved so, in a median of 94."""
+STIFFENABLE, STIFFENING_LIMIT, STIFFENING_AFTER = 1e-2, 300, 1
+"""Residual from which on rows are stiffened, factorizations of that, at most, and after which of
+the paths that are followed. Of 41 islands of walls that all paths had left 39 are solved so, in a
+median of 94. Before any path it costs more than that: the slowest steps of 125 spheres took three
+times as long, of 27 mixed bodies five times."""
 
 DIGEST_PRIME = 0x100000001B3
 """Of Fowler, Noll and Vo's hash."""
 
 CROWD = 48
 """Bodies of an island beyond which the path that begins near what is known comes before others, in
-place of a second attempt, and before rows are stiffened: a chain or a few bodies that one attempt
-leaves are seldom near."""
+place of a second attempt: a chain or a few bodies that one attempt leaves are seldom near."""
 
 
 @lean
@@ -389,8 +390,6 @@ def _follow_attempts(
         )
         taken += 1
         best = _polish(address, k, load, best, g, s, work, w, request)
-        if turns and not crowd:
-            best = _stiffen(address, k, load, best, g, s, work, w, request)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         cold, better = cold or not near, best < min(tried, NEARBY)
@@ -405,7 +404,7 @@ def _follow_attempts(
             break
         best, tried = _turn(address, k, load, number, best, tried, g, s, work, w, request)
         taken += 1
-        if crowd and is_near(number):
+        if number == first + STIFFENING_AFTER:
             best = _stiffen(address, k, load, best, g, s, work, w, request)
     if best == np.inf:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)

@@ -129,8 +129,8 @@ def persist(
     drawn on a heap that nothing came near to, where each costs a second."""
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
-        solved = solved or stiffen_heap(work, k, passes)
         solved = solved or _turn_and_mend(work, k, passes, suffices)
+        solved = solved or stiffen_heap(work, k, passes)
     else:
         rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
         solved = mend_island(work, k, passes, rounds, Effort.ALL_PATHS)
