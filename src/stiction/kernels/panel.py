@@ -62,6 +62,26 @@ def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any)
 
 
 @_intrinsic
+def put_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any) -> Any:
+    """out[o:o+n] := x A[a:a+n], which may be the same place; n is a multiple of LANES."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, x, array, a, n = args
+        target = data_of(context, builder, sig.args[0], to)
+        source = data_of(context, builder, sig.args[3], array)
+        factor = repeated(builder, x)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
+        with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
+            row = load(builder, source, builder.add(a, c))
+            pointer = place(builder, target, builder.add(o, c))
+            builder.store(builder.fmul(factor, row), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, index, number, A, index, index), generate
+
+
+@_intrinsic
 def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
     """A[a:a+n] . B[b:b+n]; n is a multiple of LANES."""
     number, index = types.float64, types.int64
@@ -128,6 +148,7 @@ def _block(rows: int, vectors: int) -> Any:
 
 
 _add_four_wide, _add_four = _block(_ROWS, 2), _block(_ROWS, 1)
+_add_two_wide, _add_two = _block(2, 2), _block(2, 1)
 _add_one_wide, _add_one = _block(1, 2), _block(1, 1)
 
 
@@ -143,7 +164,16 @@ def add_product(sign, rows, inner, columns, A, a, down, across, B, C):
         if columns % 8 != 0:
             c = columns - 4
             _add_four(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
-    for i in range(rows - rows % 4, rows):
+    if rows % 4 >= 2:
+        i = rows - rows % 4
+        at = a + i * down
+        for c in range(0, columns - 4, 8):
+            _add_two_wide(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+        if columns % 8 != 0:
+            c = columns - 4
+            _add_two(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)
+    if rows % 2 == 1:
+        i = rows - 1
         at = a + i * down
         for c in range(0, columns - 4, 8):
             _add_one_wide(C, i * wide + c, wide, A, at, down, across, sign, B, c, long, inner)

@@ -102,6 +102,20 @@ def put_three(
 
 
 @_intrinsic
+def put(typingctx: Any, out: Any, o: Any, A: Any, a: Any) -> Any:
+    """out[o:o+6] := A[a:a+6]."""
+    index = types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, array, a = args
+        row = _load(context, builder, sig.args[2], array, a)
+        builder.store(row, _pointer(context, builder, sig.args[0], to, o), align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, index, A, index), generate
+
+
+@_intrinsic
 def add_product(
     typingctx: Any, C: Any, c: Any, A: Any, a: Any, width: Any, B: Any, b: Any, wide: Any
 ) -> Any:

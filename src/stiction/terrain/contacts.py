@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 # Kernels, typed by Numba and not here.
 integer: Any = layout.integer
 pointer: Any = layout.pointer
+table: Any = layout.table
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 flags: Any = layout.flags
@@ -102,5 +103,5 @@ def kinds_of(m: int, first: int, second: int) -> tuple[int, int]:
 def frame_of(d: int, geom: int) -> tuple[Array, Array]:
     """(position (3,), axes as columns (3, 3)) of a geom."""
     place = numbers(pointer(d + _XPOS) + 24 * geom, 3)
-    turn = numbers(pointer(d + _XMAT) + 72 * geom, 9).reshape(3, 3)
+    turn = table(pointer(d + _XMAT) + 72 * geom, 3, 3)
     return place, turn

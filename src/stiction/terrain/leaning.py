@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.triples import Triple, column, cross, dot
+from stiction.kernels.triples import Triple, column, cross, dot, minus
 from stiction.terrain.contacts import (
     DIST,
     FRAME,
@@ -110,8 +110,7 @@ def reach_of(s: Side, n: Array) -> float:
 def gap_along(first: Side, second: Side, n: Array) -> float:
     """The gap between two geoms, seen along n (3,)."""
     a, b = first.place, second.place
-    apart: Triple = (b[0] - a[0], b[1] - a[1], b[2] - a[2])
-    return dot(apart, n) - reach_of(first, n) - reach_of(second, n)
+    return dot(minus(b, a), n) - reach_of(first, n) - reach_of(second, n)
 
 
 @leaf
@@ -260,7 +259,7 @@ def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Triple, out:
     put_middle_of_line(box)
     u, v = column(cylinder.turn, 2), column(box.turn, axis)
     place, middle = cylinder.place, box.point
-    x: Triple = (middle[0] - place[0], middle[1] - place[1], middle[2] - place[2])
+    x = minus(middle, place)
     cosine, at = dot(u, v), dot(x, u)
     # Across the axis, from its point t to the edge: x + t rate.
     rate: Triple = (v[0] / cosine - u[0], v[1] / cosine - u[1], v[2] / cosine - u[2])

@@ -32,7 +32,16 @@ from stiction.bridge import layout
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.triples import Triple, Vector, column, cross, dot, three_of, turned_back
+from stiction.kernels.triples import (
+    Triple,
+    Vector,
+    column,
+    cross,
+    dot,
+    minus,
+    three_of,
+    turned_back,
+)
 from stiction.terrain.contacts import (
     DIST,
     FRAME,
@@ -112,7 +121,7 @@ def into(s: Side, x: Vector) -> Triple:
 @leaf
 def point_into(s: Side, x: Array) -> Triple:
     """A point (3,) in the axes of a geom, from its middle."""
-    return into(s, (x[0] - s.place[0], x[1] - s.place[1], x[2] - s.place[2]))
+    return into(s, minus(x, s.place))
 
 
 @leaf
@@ -255,13 +264,12 @@ def cross_lines(first: Side, second: Side, u: Triple, v: Triple, n: Array) -> bo
     length = sine if dot(way, n) > 0.0 else -sine
     put_middle_of_line(first)
     put_middle_of_line(second)
-    a, b = first.point, second.point
-    away, cosine = (b[0] - a[0], b[1] - a[1], b[2] - a[2]), dot(u, v)
+    away, cosine = away_of(first, second), dot(u, v)
     x, y = dot(away, u), dot(away, v)
     for c in range(3):
         n[c] = way[c] / length
-        a[c] += ((x - cosine * y) / (sine * sine)) * u[c]
-        b[c] += ((cosine * x - y) / (sine * sine)) * v[c]
+        first.point[c] += ((x - cosine * y) / (sine * sine)) * u[c]
+        second.point[c] += ((cosine * x - y) / (sine * sine)) * v[c]
     return True
 
 
@@ -326,8 +334,7 @@ def put_tangents(first: Side, second: Side, n: Array, freedom: int, out: Array) 
 @leaf
 def away_of(first: Side, second: Side) -> Triple:
     """From the first point to the second."""
-    a, b = first.point, second.point
-    return b[0] - a[0], b[1] - a[1], b[2] - a[2]
+    return minus(second.point, first.point)
 
 
 @kernel

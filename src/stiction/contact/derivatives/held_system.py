@@ -32,7 +32,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean
 from stiction.kernels.dense import rows_dot
 from stiction.kernels.packing import packed
-from stiction.kernels.panel import add_product, add_scaled, clear, dot, padded
+from stiction.kernels.panel import add_product, add_scaled, clear, dot, padded, put_scaled
 from stiction.kernels.vectors import LANES
 
 Indices = NDArray[np.int64]
@@ -51,7 +51,7 @@ class Solved(NamedTuple):
     turned: Array  # (nv, nv) its transpose
     inverse: Array  # (nv, nv) A^-1
     rows: Array  # (cap, nv) what is left of E L^-T
-    other: Array  # (cap, nv) G L^-T
+    other: Array  # (cap, nv) what V takes of each row, then G L^-T
     length: Array  # (cap,)
     basis: Array  # (nv, nv) V
     taken: Indices  # (nv,) the rows that V was made of
@@ -112,9 +112,9 @@ def _left_inverse(m, k, matrix, triangle):
 @lean
 def _find_basis(m, s: Solved):
     """V of the unit rows s.rows, which are overwritten, with C of those that were taken; how many.
-    spare[0]: what is left of each row."""
+    spare[0]: what is left of each row; other: what V took of each."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
-    rows, basis, left = s.rows, s.basis, s.spare
+    rows, basis, left, other = s.rows, s.basis, s.spare, s.other
     for i in range(m):
         left[0, i] = 1.0
     size = 0
@@ -131,35 +131,25 @@ def _find_basis(m, s: Solved):
             left[0, which] = length
             continue
         at = size * wide
-        for j in range(wide):
-            basis[size, j] = rows[which, j]
         if length < SHORTENED:  # what little remains holds rounding of the rest
             for p in range(size):
-                along = dot(basis, p * wide, basis, at, wide)
-                add_scaled(basis, at, -along, basis, p * wide, wide)
-            length = dot(basis, at, basis, at, wide)
+                along = dot(basis, p * wide, rows, which * wide, wide)
+                other[which, p] += along
+                add_scaled(rows, which * wide, -along, basis, p * wide, wide)
+            length = dot(rows, which * wide, rows, which * wide, wide)
         length = np.sqrt(length)
-        for j in range(wide):
-            basis[size, j] /= length
-        s.taken[size], left[0, which] = which, 0.0
+        put_scaled(basis, at, 1.0 / length, rows, which * wide, wide)
+        for p in range(size):
+            s.share[p, size] = other[which, p]
+        s.taken[size], s.share[size, size], left[0, which] = which, length, 0.0
         for i in range(m):
             if left[0, i] > DEPENDENT_DIRECTION * DEPENDENT_DIRECTION:
                 along = dot(basis, at, rows, i * wide, wide)
                 left[0, i] -= along * along
+                other[i, size] = along
                 add_scaled(rows, i * wide, -along, basis, at, wide)
         size += 1
     return size
-
-
-@lean
-def _order_taken(k, held, s: Solved):
-    """share[p, q] := C[q, p] of the rows that were taken, for p <= q: V along the unit rows."""
-    wide = s.inertia.shape[1]
-    for q in range(k):
-        i = s.taken[q]
-        # A unit row is held / length divided by L; V L^-1 takes it as it is given.
-        for p in range(q + 1):
-            s.share[p, q] = dot(s.pull, p * wide, held, i * wide, wide) / s.length[i]
 
 
 @lean
@@ -168,9 +158,10 @@ def factor_inertia(s: Solved):
     of its diagonal, L' has numbers without meaning."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     factor, turned, root, begin = s.factor, s.turned, s.root, s.begin
+    clear(nv, turned)
+    clear(nv, root)
     for j in range(nv):
-        for c in range(wide):
-            factor[j, c], turned[j, c], root[j, c] = s.inertia[j, c], 0.0, 0.0
+        put_scaled(factor, j * wide, 1.0, s.inertia, j * wide, wide)
         first = 0
         while first < j and factor[j, first] == 0.0:
             first += 1
@@ -221,8 +212,7 @@ def _take_slopes(m, k, along, s: Solved):
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     _divide(m, along, s, s.other)
     for i in range(m):
-        for j in range(nv):
-            s.other[i, j] /= s.length[i]
+        put_scaled(s.other, i * wide, 1.0 / s.length[i], s.other, i * wide, wide)
         for q in range(k):
             s.spare[q, i] = dot(s.basis, q * wide, s.other, i * wide, wide)
     if not _left_inverse(m, k, s.spare, s.triangle):
@@ -243,17 +233,14 @@ def hold_rows(m, held, along, sloped, s: Solved):
     for i in range(m):
         size = dot(s.rows, i * wide, s.rows, i * wide, wide)
         s.length[i] = np.sqrt(size) if size > 0.0 else 1.0
-        for j in range(nv):
-            s.rows[i, j] /= s.length[i]
+        put_scaled(s.rows, i * wide, 1.0 / s.length[i], s.rows, i * wide, wide)
     k = _find_basis(m, s)
     clear(k, s.pull)
     add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.root, s.pull)
-    _order_taken(k, held, s)
     if sloped:
         return k if _take_slopes(m, k, along, s) else -1
     for q in range(k):
-        for j in range(wide):
-            s.push[q, j] = s.pull[q, j]
+        put_scaled(s.push, q * wide, 1.0, s.pull, q * wide, wide)
     return k
 
 
@@ -276,8 +263,7 @@ def fill_by_push(k, s: Solved):
     """Fills P, k rows having been taken, and the inverse being filled."""
     nv, wide = s.inertia.shape[0], s.inertia.shape[1]
     for j in range(nv):
-        for c in range(wide):
-            s.by_push[j, c] = s.inverse[j, c]
+        put_scaled(s.by_push, j * wide, 1.0, s.inverse, j * wide, wide)
     add_product(-1.0, nv, k, wide, s.push, 0, 1, wide, s.pull, s.by_push)
 
 
@@ -286,14 +272,12 @@ def fill_by_speed(k, s: Solved):
     """Q' = C^-T (Z L^-1), from its last row to its first: C is a lower triangle."""
     wide = s.inertia.shape[1]
     for q in range(k - 1, -1, -1):
-        for j in range(wide):
-            s.by_speed[q, j] = s.push[q, j]
+        put_scaled(s.by_speed, q * wide, 1.0, s.push, q * wide, wide)
         for p in range(q + 1, k):
             share = s.length[s.taken[p]] * s.share[q, p]
             add_scaled(s.by_speed, q * wide, -share, s.by_speed, p * wide, wide)
         size = s.share[q, q] * s.length[s.taken[q]]
-        for j in range(wide):
-            s.by_speed[q, j] /= size
+        put_scaled(s.by_speed, q * wide, 1.0 / size, s.by_speed, q * wide, wide)
 
 
 @lean

@@ -36,8 +36,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge.layout import numbers, offset, pointer
+from stiction.bridge.layout import offset, pointer, table
 from stiction.contact.problem.arrays import Array
+from stiction.kernels import six
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.loads import Load, describe_load
@@ -121,46 +122,40 @@ def allocate_motion(nbody: int, nv: int) -> Motion:
 def spread_velocity(d, tree: Tree, v, motion: Motion):
     """Fills velocities of the bodies, and of what joints are fixed to, at joint speeds v (nv,)."""
     nv = v.shape[0]
-    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    cdof, velocity = table(pointer(d + _CDOF), nv, 6), motion.velocity
     for c in range(6):
-        motion.velocity[0, c] = 0.0
+        velocity[0, c] = 0.0
     for i in range(1, tree.parent.shape[0]):
-        for c in range(6):
-            motion.velocity[i, c] = motion.velocity[tree.parent[i], c]
+        six.put(velocity, 6 * i, velocity, 6 * tree.parent[i])
         for j in range(tree.begin[i], tree.begin[i] + tree.dofs[i]):
             if tree.lead[j] == j:
                 for k in range(j, tree.tail[j] + 1):
-                    for c in range(6):
-                        motion.start[k, c] = motion.velocity[i, c]
-            for c in range(6):
-                motion.velocity[i, c] += cdof[j, c] * v[j]
+                    six.put(motion.start, 6 * k, velocity, 6 * i)
+            six.take_scaled(velocity, 6 * i, -v[j], cdof, 6 * j)
             if tree.tail[j] == j:
                 for k in range(tree.lead[j], j + 1):
-                    for c in range(6):
-                        motion.end[k, c] = motion.velocity[i, c]
+                    six.put(motion.end, 6 * k, velocity, 6 * i)
 
 
 @lean
 def spread_acceleration(d, tree: Tree, v, a, motion: Motion):
-    """The same of accelerations, at speeds v and accelerations a (nv,) of the joints."""
+    """The same of accelerations, at speeds v and accelerations a (nv,) of the joints, and p, the
+    first of motion.six."""
     nv = v.shape[0]
-    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
-    acceleration, six = motion.acceleration, motion.six
-    for c in range(6):
-        acceleration[0, c] = tree.base[c]
+    cdof, acceleration = table(pointer(d + _CDOF), nv, 6), motion.acceleration
+    six.put(acceleration, 0, tree.base, 0)
     for i in range(1, tree.parent.shape[0]):
-        for c in range(6):
-            acceleration[i, c] = acceleration[tree.parent[i], c]
+        six.put(acceleration, 6 * i, acceleration, 6 * tree.parent[i])
         for j in range(tree.begin[i], tree.begin[i] + tree.dofs[i]):
+            own = motion.six[j]
             if tree.lead[j] == j:
                 for k in range(j, tree.tail[j] + 1):
-                    for c in range(6):
-                        motion.push[k, c] = acceleration[i, c]
+                    six.put(motion.push, 6 * k, acceleration, 6 * i)
             for c in range(6):
-                six[j, 0, c] = 0.0
-            cross_motion(motion.start, j, cdof, j, 1.0, six[j], 0)
-            for c in range(6):
-                acceleration[i, c] += cdof[j, c] * a[j] + six[j, 0, c] * v[j]
+                own[0, c] = 0.0
+            cross_motion(motion.start, j, cdof, j, 1.0, own, 0)
+            six.take_scaled(acceleration, 6 * i, -a[j], cdof, 6 * j)
+            six.take_scaled(acceleration, 6 * i, -v[j], own, 0)
 
 
 @lean_leaf
@@ -242,15 +237,13 @@ def _carry(cinert, tree: Tree, motion: Motion):
 
 @lean
 def _describe(cdof, tree: Tree, motion: Motion, load: Load):
-    """motion.six := of each degree of freedom p, q, S x* F + I q + B p, I S, B'S, c, I c + B S; and
-    what contacts do, beside the third and as the eighth."""
+    """motion.six := of each degree of freedom p (there already), q, S x* F + I q + B p, I S,
+    B'S, c, I c + B S; and what contacts do, beside the third and as the eighth."""
     inertia = motion.inertia
     for k in range(tree.before.shape[0]):
         i, own = tree.body[k], motion.six[k]
-        for r in range(7):
-            for c in range(6):
-                own[r, c] = 0.0
-        cross_motion(motion.start, k, cdof, k, 1.0, own, 0)
+        for c in range(6):
+            own[1, c] = own[2, c] = own[3, c] = own[6, c] = 0.0
         cross_motion(motion.push, k, cdof, k, 1.0, own, 1)
         cross_motion(motion.start, k, own, 0, 1.0, own, 1)
         cross_force(cdof, k, motion.force, i, own, 2)
@@ -258,8 +251,7 @@ def _describe(cdof, tree: Tree, motion: Motion, load: Load):
         _add_bias(motion.bias[i], own, 0, own, 2)
         times_inertia(inertia, i, cdof, k, own, 3)
         _put_bias_transposed(motion.bias[i], cdof, k, own, 4)
-        for c in range(6):
-            own[5, c] = own[0, c]
+        six.put(own, 30, own, 0)
         cross_motion(motion.end, k, cdof, k, 1.0, own, 5)
         times_inertia(inertia, i, own, 5, own, 6)
         _add_bias(motion.bias[i], cdof, k, own, 6)
@@ -281,11 +273,10 @@ def _behind(ours, theirs):
 
 @lean
 def _add_forces(cdof, tree: Tree, motion: Motion, load: Load, scale, by_place, by_speed):
-    six = motion.six
     for j in range(tree.before.shape[0]):
-        k, own, bears = j, six[j], load.bears[tree.body[j]] == 1
+        k, own, bears = j, motion.six[j], load.bears[tree.body[j]] == 1
         while k >= 0:
-            theirs = six[k]
+            theirs = motion.six[k]
             if j == k:
                 by_place[k, j] += scale * six_dot(cdof, k, own, 2)
             else:
@@ -308,8 +299,8 @@ def differentiate_forces(d, tree: Tree, motion: Motion, load: Load, scale, by_pl
     """by_place[j, k] += scale dtau_j / dq_k and by_speed[j, k] += scale dtau_j / dv_k, both (nv,
     nv). Velocities and accelerations have been spread. load: of contacts, over the scale."""
     nv, nbody = tree.before.shape[0], tree.parent.shape[0]
-    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
-    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
+    cdof = table(pointer(d + _CDOF), nv, 6)
+    cinert = table(pointer(d + _CINERT), nbody, 10)
     _carry(cinert, tree, motion)
     _describe(cdof, tree, motion, load)
     _add_forces(cdof, tree, motion, load, scale, by_place, by_speed)
@@ -336,8 +327,8 @@ def differentiate_momentum(d, tree: Tree, motion: Motion, known: Motion, load: L
     of `motion`: as `differentiate_forces` where nothing moves, these as accelerations. known: a
     motion whose inertias are summed, and I S known."""
     nv, nbody = tree.before.shape[0], tree.parent.shape[0]
-    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
-    cinert = numbers(pointer(d + _CINERT), 10 * nbody).reshape((nbody, 10))
+    cdof = table(pointer(d + _CDOF), nv, 6)
+    cinert = table(pointer(d + _CINERT), nbody, 10)
     _carry_momentum(cinert, tree, motion)
     for j in range(nv):
         i, own, heavy = tree.body[j], motion.six[j], known.six[j]

@@ -59,6 +59,7 @@ class Differentiator:
 
     def __init__(self, engine: TimeEngine, user: TimeEngine | None = None) -> None:
         self._engine, self._user = engine, user or engine
+        self._law = engine.settings.contact.law
         self._data = mujoco.MjData(self.model)
         self._work = Workspace(self.model)
         self._compiled = CompiledDerivatives(engine)
@@ -72,8 +73,8 @@ class Differentiator:
     def differentiate(self, data: mujoco.MjData) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is, and which begins with the
         impulses that the user's engine has."""
-        engine, law = self._engine, self._engine.settings.contact.law
-        if self._last is not None:
+        engine, law = self._engine, self._law
+        if self._last is not None and self._last() is not None:
             self._keep_last()
         engine.keep_last()
         taken, transition = self._compiled.take(data, self._data, self._user.work.address, law)
@@ -103,7 +104,7 @@ class Differentiator:
         engine, data = self._engine, self._data
         report = engine.step(data, 1)
         left_out = engine.answer.flag == FRICTIONLESS
-        law = "frictionless" if left_out else engine.settings.contact.law
+        law = "frictionless" if left_out else self._law
         check_law(law)
         return self._found(report, law, self._compiled.matrices(data, law))
 

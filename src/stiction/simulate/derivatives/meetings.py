@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge.layout import numbers, offset, pointer
+from stiction.bridge.layout import numbers, offset, pointer, table
 from stiction.contact.problem.arrays import Array
+from stiction.kernels import six
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 from stiction.simulate.derivatives.bodies import Motion, Tree
@@ -64,7 +65,7 @@ def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
     """Fills sides, degrees of freedom and motions of a contact between two bodies; how many."""
     side, dofs = meeting.side, meeting.dofs
     nv = side.shape[0]
-    cdof = numbers(pointer(d + _CDOF), 6 * nv).reshape((nv, 6))
+    cdof = table(pointer(d + _CDOF), nv, 6)
     com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for which in range(2):
         j = tree.last[second if which == 0 else first]
@@ -116,15 +117,17 @@ def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, 
 @lean
 def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion, meeting: Meeting):
     """meeting.rate := the relative velocity's change with each degree of freedom of a meeting."""
-    six, out = meeting.six, meeting.rate
+    speed, out = meeting.six, meeting.rate
     com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for e in range(count):
         k = meeting.dofs[e]
         side = meeting.side[k]
         body = second if side > 0 else first
         at = 3 * tree.root[body]
+        six.put(speed, 36, motion.velocity, 6 * body)
+        six.take_scaled(speed, 36, 1.0, motion.start, 6 * k)
         for c in range(6):
-            six[6, c] = motion.velocity[body, c] - motion.start[k, c]
             out[k, c] = 0.0
-        _about(six, 6, point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2], six, 7)
-        cross_motion(meeting.motion, k, six, 7, 1.0 * side, out, k)
+        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
+        _about(speed, 6, x, y, z, speed, 7)
+        cross_motion(meeting.motion, k, speed, 7, 1.0 * side, out, k)

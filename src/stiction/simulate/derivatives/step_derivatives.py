@@ -64,7 +64,7 @@ class StepDerivatives:
         self.is_compiled = transition is not None
         """Whether A and B come from closed forms, not from differences of the step's problem."""
         if transition is not None:
-            self.__dict__["_transition"] = transition
+            self.A, self.B = transition
 
     @cached_property
     def _physics(self) -> Array:
@@ -83,8 +83,7 @@ class StepDerivatives:
 
     def keep(self) -> None:
         """Notes what is needed of the step, which is about to be overwritten."""
-        assert self._taken
-        assert len(self._physics)
+        _ = self._taken, self._physics
         self.report.keep()
 
     @cached_property
@@ -114,12 +113,12 @@ class StepDerivatives:
         """Of `report.contacts`."""
         return tuple(contact.mode for contact in self.report.contacts)
 
-    @property
+    @cached_property
     def A(self) -> Array:
         """(2 nv + na, 2 nv + na) next state by state."""
         return self._transition[0]
 
-    @property
+    @cached_property
     def B(self) -> Array:
         """(2 nv + na, nu) next state by controls."""
         return self._transition[1]

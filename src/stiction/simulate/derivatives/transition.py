@@ -19,7 +19,7 @@ import numpy as np
 from stiction.bridge import library as mj
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
-from stiction.bridge.layout import number, numbers, offset, pointer, words
+from stiction.bridge.layout import number, numbers, offset, pointer, table, words
 from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
@@ -203,9 +203,9 @@ def _differentiate(session, d, ground, request):
     if lifted < 0:
         return np.int64(Stop.UNSOLVED)
     mark_needed(count, lifted, want == Want.SLOPES, h, step.key, w)
-    length, table = number(_entry(request, Ask.LENGTH)), _entry(request, Ask.TABLE)
+    length, functions = number(_entry(request, Ask.LENGTH)), _entry(request, Ask.TABLE)
     if not differentiate_contacts(
-        table, m, d, ground, count, step.key, step.place, w.needed, length, geometry
+        functions, m, d, ground, count, step.key, step.place, w.needed, length, geometry
     ):
         return np.int64(Stop.UNSOLVED)
     if h.size[Size.SLOPED] == 0:
@@ -224,7 +224,7 @@ def _differentiate(session, d, ground, request):
         fill_slopes(m, d, address, own)
         found = True
         if want == Want.MATRICES:
-            A, B = numbers(first, n * n).reshape((n, n)), numbers(second, n * nu).reshape((n, nu))
+            A, B = table(first, n, n), table(second, n, nu)
             found = fill_matrices(dt, lifted, address, own, A, B)
     elif want == Want.FORWARD:
         given, end = numbers(first, n), numbers(third, n)
