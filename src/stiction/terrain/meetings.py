@@ -98,6 +98,7 @@ number: Any = layout.number
 pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
+table: Any = layout.table
 add_contact: Any = library.add_contact
 
 
@@ -187,7 +188,7 @@ def fill_contacts(
 ) -> None:
     """Fills the contacts of the data at d, which has none left, from the old ones."""
     base, end_of_all = old.ctypes.data, old.ctypes.data + old.shape[0]
-    room = np.empty((64, WIDTH))
+    room, axes = np.empty((64, WIDTH)), np.empty((3, 3))
     start = base
     while start < end_of_all:
         geoms = integers(start + GEOM, 2)
@@ -197,11 +198,13 @@ def fill_contacts(
         if first >= 0 and second >= 0 and terrain.field[first] >= 0 and terrain.shape[second] >= 0:
             field = field_of(terrain, terrain.field[first])
             reach = number(start + REACH)
-            found = survey_features(d, field, terrain, hulls, first, second, reach, tolerance, room)
+            found = survey_features(
+                d, field, terrain, hulls, first, second, reach, tolerance, axes, room
+            )
             if found > room.shape[0]:
                 room = np.empty((found, WIDTH))
                 found = survey_features(
-                    d, field, terrain, hulls, first, second, reach, tolerance, room
+                    d, field, terrain, hulls, first, second, reach, tolerance, axes, room
                 )
             place, turn = frame_of(d, first)
             kept = integer(d + NCON)
@@ -222,23 +225,22 @@ def fill_contacts(
 def field_of(terrain: Terrain, k: int) -> Field:
     """The k-th height field."""
     rows, columns = terrain.rows[k], terrain.columns[k]
-    z = terrain.height[terrain.start[k] : terrain.start[k] + rows * columns]
+    z = table(terrain.height.ctypes.data + 8 * terrain.start[k], rows, columns)
     x, y = terrain.extent[k, 0], terrain.extent[k, 1]
-    steps = (2.0 * x / (columns - 1), 2.0 * y / (rows - 1))
-    return Field(z.reshape(rows, columns), -x, -y, steps[0], steps[1])
+    return Field(z, -x, -y, 2.0 * x / (columns - 1), 2.0 * y / (rows - 1))
 
 
 @kernel
 def survey_features(
     d: int, field: Field, terrain: Terrain, hulls: Hulls, first: int, second: int, reach: float,
-    tolerance: float, out: Array,
+    tolerance: float, axes: Array, out: Array,
 ) -> int:  # fmt: skip
     """Contacts of geom `second` with the height field, nearer than reach, into out (n, WIDTH), in
-    the frame of the field. Returns how many there are; those for which there is no room are not
-    written."""
+    the frame of the field, in which its axes become `axes` (3, 3). Returns how many there are;
+    those for which there is no room are not written."""
     ground, turn = frame_of(d, first)
     place, own = frame_of(d, second)
-    shift, axes = turned_back(turn, minus(place, ground)), np.empty((3, 3))
+    shift = turned_back(turn, minus(place, ground))
     for k in range(3):
         axes[0, k], axes[1, k], axes[2, k] = turned_back(turn, column(own, k))
     deep = SHALLOW_CORNER * tolerance

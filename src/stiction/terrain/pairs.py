@@ -48,7 +48,7 @@ def _meet_field(d, ground, first, second, margin, room, out):
     terrain, hulls, tolerance = ground
     field = meetings.field_of(terrain, terrain.field[first])
     count = meetings.survey_features(
-        d, field, terrain, hulls, first, second, margin, tolerance, room
+        d, field, terrain, hulls, first, second, margin, tolerance, np.empty((3, 3)), room
     )
     place, turn = contacts.frame_of(d, first)
     count = min(count, room.shape[0])

@@ -54,7 +54,7 @@ class CompiledDerivatives:
     def __init__(self, engine: TimeEngine) -> None:
         self._engine, self._session = engine, engine.session_address
         self._known: Config | None = None
-        self._asked: tuple[str, int] | None = None
+        self._law, self._before = "", 0
         self._model = engine.own.model
         self._length = np.zeros(1)
         # As Numba's dispatcher itself: calls from Python cost.
@@ -80,7 +80,7 @@ class CompiledDerivatives:
     def adapt(self, own: OwnModel) -> None:
         """Adapts to a model that the engine steps; no stage where it needs another way."""
         engine, request = self._engine, self.request
-        self._asked = None
+        self._law = ""
         self._model, self._length[0] = own.model, own.size
         request[Ask.FACETS] = engine.settings.contact.facets or 0
         request[Ask.STAGE], request[Ask.READY] = 0, 1
@@ -112,7 +112,7 @@ class CompiledDerivatives:
             self.follow()
         # After a compiled step Python itself is slow, its code no longer at hand: every line of
         # this and of its callers takes ten times what it does in a loop.
-        if self._asked != (law, before) and not self._prepare(law, before):
+        if (self._law != law or self._before != before) and not self._prepare(law, before):
             return False, None
         if engine.stale:
             return False, None
@@ -141,7 +141,7 @@ class CompiledDerivatives:
         if not request[_STAGE] or law not in DIFFERENTIABLE:
             return False
         request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
-        self._asked = law, before
+        self._law, self._before = law, before
         return True
 
     @property
@@ -163,7 +163,7 @@ class CompiledDerivatives:
             self.follow()
         if not request[_STAGE] or engine.work.step.counts[_WATCHED]:
             return False
-        self._asked = None
+        self._law = ""
         request[_WANT], request[_LAW] = want, DIFFERENTIABLE[law]
         stop = self._call(data)
         if stop == _ROOM:

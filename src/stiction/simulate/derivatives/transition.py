@@ -49,6 +49,14 @@ from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 from stiction.terrain.meetings import unpack_ground
 
 INTEGRATION = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+_MOVED = int(
+    mujoco.mjtState.mjSTATE_TIME
+    | mujoco.mjtState.mjSTATE_QPOS
+    | mujoco.mjtState.mjSTATE_QVEL
+    | mujoco.mjtState.mjSTATE_ACT
+    | mujoco.mjtState.mjSTATE_HISTORY
+)
+"""What a step changes of it, with which it begins."""
 _TIMESTEP, _QVEL = offset("mjModel", "opt", "timestep"), offset("mjData", "qvel")
 
 
@@ -302,7 +310,7 @@ def run_step(session, d, source, state, request, A, B):
         mj.set_state(model, d, state, np.int32(INTEGRATION))
         stop = call(slot(session, Slot.STEPS), quiet, d, np.int64(1), np.int64(0))
         if stop == Stop.DONE:
-            mj.set_state(model, d, state, np.int32(INTEGRATION))
+            mj.set_state(model, d, state, np.int32(_MOVED))
             stop = answer_request(session, d, request)
             stop = stop if stop == Stop.DONE else stop - STOPS
     leave(slot(session, Slot.FRAME))
