@@ -1,10 +1,14 @@
 """What Numba spends most of its time on, done in a shorter way for our kernels: which function an
-operator of two numbers is, and how an entry of an array is read.
+operator of two numbers is, how an entry of an array is read, and who holds what is in a tuple.
 
 Numba asks each of some twenty templates of an operator, or of `bool` and `max`, whether it takes
 two numbers, at each use; the answer is the same in all functions (`OperatorMemory`). It compiles a
 kernel that is called with constants for each of them apart; to ours a constant is a number, in
 indices of arrays too. An entry of a `PlainArray` is an address and a load (`KernelLower`).
+
+A caller holds what it hands over until the call is over, so that a kernel need not count its own
+references to arguments and to what is in them. Numba counts those of a tuple of forty arrays
+one by one wherever one of them is read, which was most of the code of kernels that take such.
 """
 
 from __future__ import annotations
@@ -77,10 +81,88 @@ def _is_simple(kind: Any) -> bool:
 
 
 class KernelLower(Lower):
-    """Numba's way to intermediate code, with a short one for entries of plain arrays."""
+    """Numba's way to intermediate code, with a short one for entries of plain arrays, and for what
+    the caller holds."""
+
+    _lent: dict[str, tuple[int, ...]]
+    """Variables that are arguments, or parts of them, and remain so: the argument's number, and in
+    each tuple that of the part."""
+
+    def pre_lower(self) -> None:
+        """Before anything else."""
+        super().pre_lower()
+        self._lent = {} if self._disable_sroa_like_opt else self._find_lent()
+
+    def _find_lent(self) -> dict[str, tuple[int, ...]]:
+        assigned: dict[str, Any] = {}
+        for block in self.func_ir.blocks.values():
+            for inst in block.find_insts(ir.Assign):
+                name = inst.target.name
+                assigned[name] = None if name in assigned else inst.value
+        lent: dict[str, tuple[int, ...]] = {}
+        grew = True
+        while grew:
+            grew = False
+            for name, value in assigned.items():
+                place = None if name in lent else self._place_of(value, lent)
+                if place is not None and self._type_at(place) == self.typeof(name):
+                    lent[name], grew = place, True
+        return lent
+
+    def _place_of(self, value: Any, lent: dict[str, tuple[int, ...]]) -> tuple[int, ...] | None:
+        """Which part of an argument the right side of an assignment is, or None."""
+        if isinstance(value, ir.Arg):
+            return (value.index,)
+        if isinstance(value, ir.Var):
+            return lent.get(value.name)
+        part = self._part_of(value)
+        whole = None if part is None else lent.get(part[0])
+        if part is None or whole is None:
+            return None
+        return whole if part[1] is None else (*whole, part[1])
+
+    def _part_of(self, value: Any) -> tuple[str, int | None] | None:
+        """(variable, number) of the part of a tuple that the right side of an assignment is, None
+        for the number where it is all of it; or None."""
+        operation = getattr(value, "op", None)
+        if operation not in ("getattr", "static_getitem", "exhaust_iter"):
+            return None
+        name = value.value.name
+        kind: Any = self.typeof(name)
+        if not isinstance(kind, types.BaseTuple):
+            return None
+        if operation == "exhaust_iter":
+            return name, None
+        if operation == "static_getitem":
+            at = value.index
+        else:
+            fields = getattr(kind, "fields", ())
+            at = fields.index(value.attr) if value.attr in fields else None
+        known = type(at) is int and 0 <= at < len(cast(Any, kind))
+        return (name, at) if known else None
+
+    def _type_at(self, place: tuple[int, ...]) -> Any:
+        kind: Any = self.fndesc.argtypes[place[0]]
+        for at in place[1:]:
+            kind = kind[at]
+        return kind
+
+    def loadvar(self, name: str) -> Any:
+        """The value of a variable."""
+        place = self._lent.get(name)
+        if place is None:
+            return super().loadvar(name)
+        value = self.fnargs[place[0]]
+        for at in place[1:]:
+            value = self.builder.extract_value(value, at)
+        return value
 
     def lower_inst(self, inst: Any) -> Any:
         """A statement."""
+        if isinstance(inst, ir.Assign) and inst.target.name in self._lent:
+            return None
+        if isinstance(inst, ir.Del) and inst.value in self._lent:
+            return None
         if isinstance(inst, ir.StaticSetItem) and inst.index_var is not None:
             signature = self.fndesc.calltypes[inst]
             if isinstance(signature.args[0], PlainArray):

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, errors
 from numba.core.datamodel import models
 from numba.core.pythonapi import NativeValue, unbox
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
@@ -64,6 +64,33 @@ def pack(*tuples: Any) -> Addresses:
             assert value.flags.c_contiguous, "kernels take rows one after the other"
             numbers += [value.__array_interface__["data"][0], *value.shape]
     return np.array(numbers, np.int64)
+
+
+def _pack_into(typingctx: Any, entries: Any, value: Any) -> Any:
+    """In kernels: entries (n,) of int64 := what `pack` makes of a tuple of arrays in C's order.
+    The caller holds the arrays, and reads an entry after the last use of the list."""
+    kinds = tuple(value.types)
+    if not all(isinstance(kind, types.Array) and kind.layout == "C" for kind in kinds):
+        raise errors.TypingError("kernels take rows one after the other")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(8 * SLOT)
+        to = context.make_array(signature.args[0])(context, builder, args[0]).data
+        parts = []
+        for k, kind in enumerate(kinds):
+            part = context.make_array(kind)(
+                context, builder, builder.extract_value(args[1], k)
+            )  # fmt: skip
+            parts.append(builder.ptrtoint(part.data, word))
+            parts += cgutils.unpack_tuple(builder, part.shape)
+        for k, part in enumerate(parts):
+            builder.store(part, builder.gep(to, [ir.Constant(word, k)]))
+        return context.get_dummy_value()
+
+    return types.void(entries, value), generate
+
+
+pack_into: Any = intrinsic(_pack_into)
 
 
 class PackedType(types.Type):

@@ -24,7 +24,7 @@ what the rows can agree on.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,11 @@ from stiction.contact.models.baraff import Baraff
 from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
-from stiction.contact.problem.cones import DEPENDENT, Cones, build_cones, from_impulses, to_impulses
+from stiction.contact.problem.cones import DEPENDENT
 from stiction.contact.problem.scales import weights
-from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
-from stiction.contact.solvers.baraff.sharing import share_load
-from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
+from stiction.simulate.event_driven.driving import drive
 from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
 from stiction.status import Code
 
@@ -217,58 +215,6 @@ def all_finite(v: Array) -> bool:
 
 
 @kernel
-def fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) -> tuple[Mask, Array]:
-    """(fixed (u,), along (u, 2)): which friction is dynamic, and the direction of its force."""
-    units = cones.mu.shape[0]
-    fixed, along = np.zeros(units, np.bool_), np.zeros((units, 2))
-    for u in range(units):
-        if not cones.flat[u] and sliding[cones.parent[u]]:
-            fixed[u] = True
-            along[u, 0] = -direction[cones.parent[u], 0]
-            along[u, 1] = -direction[cones.parent[u], 1]
-    for k in range(turning.shape[0]):
-        if turning[k] != 0.0 and cones.unit[k] >= 0:
-            fixed[cones.unit[k]] = True
-            along[cones.unit[k], 0] = -turning[k]
-    return fixed, along
-
-
-@kernel
-def drive(
-    loads: Loads, arrays: Arrays, whitened: Factored, guess: tuple[Array, Array, Array]
-) -> tuple[Array, Array, Array, Array, Array, Any, int]:
-    """(acceleration, normal, tangent, joint and box forces, code, steps) by Baraff's algorithm; one
-    call, since passing arrays to and from Python costs more than the solve. guess: normal, tangent
-    and box forces to start from, or empty ones: then from a load that is shared, if that can be."""
-    white, upper, last, _ = whitened
-    cones, joints = build_cones(white, arrays)
-    fixed, along = fix_units(cones, loads.sliding, loads.direction, loads.turning)
-    theta, phi, spent = np.empty(0), np.empty((0, 2)), 0
-    limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
-    if guess[0].shape[0] == arrays.normal.shape[0] and guess[2].shape[0] == arrays.box.shape[0]:
-        theta, phi = from_impulses(cones, guess[0], guess[1], guess[2])
-        limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
-    else:
-        shared, shared_phi, holds = share_load(cones, fixed)
-        if holds:
-            theta, phi = shared, shared_phi
-            limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
-    while True:
-        theta, phi, code, steps, _ = solve_driving(
-            cones, fixed, along, theta, phi, limit, DRIVING_ROUNDS, attempts
-        )
-        spent += steps
-        if code == Code.SOLVED or attempts == ORDERS:
-            break
-        theta, phi = np.empty(0), np.empty((0, 2))
-        limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
-    normal, tangent, joint, box = to_impulses(white, cones, joints, theta, phi)
-    acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
-    linear.solve(upper, last, acceleration)
-    return acceleration, normal, tangent, joint, box, code, spent
-
-
-@kernel
 def drive_loads(
     loads: Loads, arrays: Arrays, guess: tuple[Array, Array, Array]
 ) -> tuple[Array, Array, Array, Array, Array, bool, int]:
@@ -288,8 +234,9 @@ def drive_whitened(
     normal, tangent, joint, box = np.zeros(nh), np.zeros((nh, 2)), np.zeros(ne), np.zeros(nb)
     steps = 0
     if found and nh + ne + nb > 0:
+        white, upper, last, _ = whitened
         acceleration, normal, tangent, joint, box, code, steps = drive(
-            loads, arrays, whitened, guess
+            arrays, white, (upper, last), (loads.sliding, loads.direction, loads.turning), guess
         )
         found, finite = code == Code.SOLVED, all_finite(acceleration)
     return acceleration, normal, tangent, joint, box, found and finite, steps
