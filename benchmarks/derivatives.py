@@ -11,7 +11,7 @@ differences straddle the border of contact). "J/step" and "MuJoCo/J" are ratios 
 A second table has the same of a batch on one thread, for each of its simulations: a step, A and B,
 and the products with one vector each, forward (jvp) and back (vjp), of which none makes A and B.
 The third has what else a step's derivatives offer: by the masses of all bodies, by the friction of
-all geoms, and smoothed.
+all geoms, and smoothed A and B with their step.
 
 The arm needs gymnasium; the hand with a block gymnasium-robotics, or else a copy of
 mujoco_menagerie, whose Allegro hand it is then. What is not installed is left out.

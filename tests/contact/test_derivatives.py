@@ -263,6 +263,26 @@ def test_smoothed_a_contact_ahead_is_felt():
         assert (np.abs(slopes.matrix("friction")[0]).max() > 1e-6) == felt
 
 
+def test_smoothed_infinite_friction_holds_what_is_pressed_and_nothing_ahead():
+    given = box_on_ground((0.5, 0, -0.1, 0, 0, 0))
+    given["friction"] = np.full(4, np.inf)
+    for bound, left in ((0.0, 0.0), (-5.0, 1.0)):
+        given["bound"] = np.full(4, bound)
+        solution = Coulomb().solve(ContactProblem(**given))
+        along = solution.derivatives(1e-6).matrix("velocity")[0, 0]
+        assert along == pytest.approx(solution.derivatives().matrix("velocity")[0, 0], abs=1e-3)
+        if left:
+            assert along == pytest.approx(left)
+
+
+def test_smoothed_a_polygons_contact_ahead_pulls_nowhere():
+    given = box_on_ground((0.5, 0, -0.1, 0, 0, 0))
+    given["bound"] = np.full(4, -0.5)
+    solution = Coulomb(facets=8).solve(ContactProblem(**given))
+    assert not solution.active.any()
+    assert np.abs(solution.derivatives(1e-2).matrix("bound")[:2]).max() < 1e-12
+
+
 @pytest.mark.parametrize("model", [Coulomb(), Frictionless(), NoSlip(), Viscous()], ids=repr)
 def test_problems_with_sparse_arrays_have_the_derivatives_of_their_solutions(model):
     rng = np.random.default_rng(3)

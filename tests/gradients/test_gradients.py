@@ -111,6 +111,41 @@ def test_torch_agrees_with_its_own_gradcheck(size):
     assert [tuple(part.shape) for part in alone] == [(2,), (2,), (1,)]
 
 
+@pytest.mark.parametrize("library", ["torch", "jax"])
+def test_gradients_alone_are_smoothed(library):
+    pytest.importorskip(library)
+    sim = arm(TOUCHING)
+    inputs = batch(sim, np.random.default_rng(1))
+    function, given = StepFunction(sim), (inputs.qpos, inputs.qvel, inputs.ctrl, inputs.act)
+    end = function.forward(inputs)
+    one = State(*(np.ones(part.shape) for part in end))
+    if library == "torch":
+        import torch
+
+        from stiction.gradients.torch import step
+
+        tensors = [torch.tensor(part, requires_grad=True) for part in given]
+        ends = step(sim, *tensors, smoothing=1e-2)
+        sum(part.sum() for part in ends).backward()
+        found = [part.grad.numpy() for part in tensors]
+    else:
+        import jax
+
+        from stiction.gradients.jax import make_step
+
+        jax.config.update("jax_enable_x64", True)
+        smooth = make_step(sim, smoothing=1e-2)
+        ends = smooth(*given)
+        value = jax.grad(lambda *parts: sum(part.sum() for part in smooth(*parts)), (0, 1, 2, 3))
+        found = value(*given)
+    for part, own in zip(ends, end, strict=True):
+        assert_allclose(np.asarray(part.detach() if library == "torch" else part), own, atol=0.0)
+    want = function.pull(inputs, end.qpos, one, 1e-2)
+    assert np.abs(want.qvel - function.pull(inputs, end.qpos, one).qvel).max() > 1e-6
+    for have, part in zip(found, (want.qpos, want.qvel, want.ctrl, want.act), strict=True):
+        assert_allclose(have, part, atol=1e-12)
+
+
 @pytest.mark.parametrize("size", [TOUCHING, CLEAR])
 def test_jax_agrees_with_differences_under_jit_and_vmap(size):
     jax = pytest.importorskip("jax")

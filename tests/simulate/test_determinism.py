@@ -5,6 +5,7 @@ import threading
 
 import mujoco
 import numpy as np
+import pytest
 from mjcf import BOX, jumble, load
 from mjdata import state
 
@@ -40,6 +41,36 @@ def test_the_same_state_gives_the_same_bits_in_a_fresh_simulator():
     last = copy.copy(start)
     used.step(last, 50)
     assert state(last) == state(first)
+
+
+TIPPING = """
+<mujoco><option timestep="0.002" gravity="0.3 0 -9.81" cone="elliptic"/>
+<worldbody><geom type="plane" size="5 5 1"/>
+  <body pos="0 0 .0499"><freejoint/>
+    <geom type="box" size=".1 .08 .05" condim="6" friction="0.6 0.01 0.002"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "contact",
+    [stiction.Coulomb(), stiction.Coulomb(facets=6), stiction.NoSlip(), stiction.Viscous(0.5)],
+    ids=str,
+)
+def test_a_simulator_that_forgot_its_steps_gives_the_bits_of_a_fresh_one(contact):
+    model, data = load(TIPPING)
+    data.qvel[:2] = [0.3, 0.03]
+
+    def forces(sim):
+        moved, found = copy.copy(data), []
+        for _ in range(10):
+            sim.step(moved)
+            found.append(moved.qfrc_constraint.tobytes() + moved.efc_force.tobytes())
+        return found
+
+    used = stiction.Simulator(model, contact)
+    fresh = forces(used)
+    used.forget()
+    assert forces(used) == fresh
 
 
 def test_a_warm_start_changes_the_answer_only_where_the_law_has_several():

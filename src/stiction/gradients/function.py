@@ -70,28 +70,29 @@ class StepFunction:
             ends = (part[ids] for part in (batch.qpos, batch.qvel, batch.act))
             return State(*(end.reshape(*shape, -1) for end in ends))
 
-    def push(self, inputs: Inputs, end: Array, change: Inputs) -> State:
+    def push(self, inputs: Inputs, end: Array, change: Inputs, smoothing: float = 0.0) -> State:
         """Changes of the states after the step, for changes of the inputs; end (..., nq): qpos
-        after the step."""
+        after the step; smoothing: see `StepDerivatives.smoothed`."""
         shape, (_, nv, _, _) = self._check(inputs), self.sizes
         self._check(change)
         moved = _tangent_change(self._model, inputs.qpos, change.qpos)
         state = np.concatenate([moved, change.qvel, change.act], axis=-1)
         with self._lock:
             batch, ids = self._load(inputs)
-            found = batch.jvp(_flat(state), _flat(change.ctrl), ids).reshape(*shape, -1)
+            found = batch.jvp(_flat(state), _flat(change.ctrl), ids, smoothing=smoothing)
+        found = found.reshape(*shape, -1)
         qpos = _ambient_change(self._model, end, found[..., :nv])
         return State(qpos, found[..., nv : 2 * nv], found[..., 2 * nv :])
 
-    def pull(self, inputs: Inputs, end: Array, gradient: State) -> Inputs:
-        """Gradients by the inputs, from those by the states after the step; end (..., nq): qpos
-        after the step."""
+    def pull(self, inputs: Inputs, end: Array, gradient: State, smoothing: float = 0.0) -> Inputs:
+        """Gradients by the inputs, from those by the states after the step; end, smoothing: as for
+        `push`."""
         shape, (_, nv, _, _) = self._check(inputs), self.sizes
         moved = _tangent_gradient(self._model, end, gradient.qpos)
         given = np.concatenate([moved, gradient.qvel, gradient.act], axis=-1)
         with self._lock:
             batch, ids = self._load(inputs)
-            by_state, by_control = batch.vjp(_flat(given), ids)
+            by_state, by_control = batch.vjp(_flat(given), ids, smoothing=smoothing)
         state, control = by_state.reshape(*shape, -1), by_control.reshape(*shape, -1)
         qpos = _ambient_gradient(self._model, inputs.qpos, state[..., :nv])
         return Inputs(qpos, state[..., nv : 2 * nv], state[..., 2 * nv :], control)

@@ -19,20 +19,21 @@ from typing import Any
 import jax
 import numpy as np
 
+from stiction.contact.derivatives.derivatives import check_smoothing
 from stiction.gradients.function import Inputs, State, step_function
 from stiction.simulate.simulator import Simulator
 
 Step = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
 
 
-def make_step(simulator: Simulator) -> Step:
+def make_step(simulator: Simulator, *, smoothing: float = 0.0) -> Step:
     """A function of qpos (..., nq), qvel (..., nv), ctrl (..., nu) and act (..., na): the first two
     and act after one step.
 
     At the modes of the step's contacts; see `Simulator.derivatives` for what is exact, and which
-    side is taken at borders.
+    side is taken at borders. smoothing: of the gradients alone, as there.
     """
-    function = step_function(simulator)
+    function, smoothing = step_function(simulator), check_smoothing(smoothing)
     nq, nv, na, nu = function.sizes
 
     def ahead(qpos: Any, *rest: Any) -> tuple[Any, ...]:
@@ -42,7 +43,7 @@ def make_step(simulator: Simulator) -> Step:
     def back(*arrays: Any) -> tuple[Any, ...]:
         inputs, kind = _inputs(*arrays[:4]), arrays[0].dtype
         end, *gradients = (np.asarray(part, np.float64) for part in arrays[4:])
-        by = function.pull(inputs, end, State(*gradients))
+        by = function.pull(inputs, end, State(*gradients), smoothing)
         return tuple(part.astype(kind) for part in (by.qpos, by.qvel, by.ctrl, by.act))
 
     def call(what: Any, sizes: tuple[int, ...], *arrays: Any) -> Any:

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 
 from stiction.bridge import validation
 from stiction.bridge.names import keyframe_of
+from stiction.contact.derivatives.derivatives import check_smoothing
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput, StictionError
 from stiction.simulate.derivatives.differentiator import Differentiator
 from stiction.simulate.derivatives.step_derivatives import StepDerivatives
 from stiction.simulate.event_driven.counted import CountedEvents
 from stiction.simulate.event_driven.engine import EventDriven
-from stiction.simulate.options import is_number, is_whole
+from stiction.simulate.options import is_whole
 from stiction.simulate.overlap import warn_of_overlap
 from stiction.simulate.report import Report, Statistics
 from stiction.simulate.settings import (
@@ -216,8 +217,8 @@ class Simulator:
     def derivatives(self, data: mujoco.MjData, *, smoothing: float = 0.0) -> StepDerivatives:
         """Derivatives of the step that `step(data)` would take, at its modes; data is left as it
         is. Of time steps only. smoothing: see `StepDerivatives.smoothed`; 0 for none."""
-        if type(smoothing) is not float and not is_number(smoothing):
-            raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
+        if type(smoothing) is not float or smoothing != 0.0:
+            smoothing = check_smoothing(smoothing)
         if data is None or data is not self._looked_at():
             validation.check_data(self._model, data)
             self._looked_at = weakref.ref(data)
@@ -225,8 +226,7 @@ class Simulator:
             source = self._differentiator
             if source is None:
                 source = self._differentiator = self._make_differentiator()
-            found = source.differentiate(data)
-        return found.smoothed(smoothing) if smoothing else found
+            return source.differentiate(data, smoothing)
 
     def _make_differentiator(self) -> Differentiator:
         if not isinstance(self._engine, TimeEngine):

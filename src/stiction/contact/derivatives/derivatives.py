@@ -49,6 +49,13 @@ class Disturbance(NamedTuple):
     ratio: Array  # (nb, k)
 
 
+def check_smoothing(smoothing: float) -> float:
+    """How much contacts are smoothed, or InvalidInput where that is no such number."""
+    if not (is_number(smoothing) and 0.0 <= smoothing < 1.0):
+        raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
+    return float(smoothing)
+
+
 class ContactDerivatives:
     """Of a solution with respect to its problem; from `ContactSolution.derivatives`.
 
@@ -68,8 +75,7 @@ class ContactDerivatives:
         answer: Answer,
         smoothing: float = 0.0,
     ) -> None:
-        if not (is_number(smoothing) and 0.0 <= smoothing < 1.0):
-            raise InvalidInput("smoothing", f"is {smoothing!r}: a number from 0 to less than 1")
+        smoothing = check_smoothing(smoothing)
         if law not in DIFFERENTIABLE:
             reason = f"the law is {law!r}: derivatives are known for {', '.join(DIFFERENTIABLE)}"
             raise InvalidInput("solution", reason)

@@ -5,6 +5,9 @@ Whether a contact slides is told by the rule of all (`contact/problem/modes.py`)
 allowed to one that sticks than in reports: up to a solver's tolerance, and up to what its friction
 has left to give, slip is what the solver left of it, and derivatives that took it for sliding would
 be those of another mode.
+
+Smoothed, held rows give way, but for box rows, tangents of infinite friction and polygons' edges:
+those that do not come first.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ class Size(IntEnum):
     """1 if any impulse follows another."""
     LOOSE = 3
     """1 if any row slides that would be held if the problem were faster."""
+    HARD = 4
+    """How many of the held rows do not give way: the first ones."""
 
 
 @packed
@@ -46,6 +51,7 @@ class Held(NamedTuple):
     size: Indices  # (Size,)
     block: Indices  # (cap, 2) block and row of each held one; of row 1, a direction of the tangents
     direction: Array  # (cap, 2) along rows 1 and 2
+    soft: Array  # (cap,) speed that it gives way by, per impulse; 0 unless smoothed
     curved: Indices  # (cap,) block of each that follows the velocity
     across: Array  # (cap, 3) direction along rows 1 and 2, and impulse against speed
     slope: Array  # (cap, 6) impulses of a block per normal impulse, along rows 1 to 5
@@ -57,18 +63,24 @@ def allocate_held(nv: int, cap: int) -> Held:
     """Room for so many rows."""
     return Held(
         np.zeros(len(Size), np.int64), np.zeros((cap, 2), np.int64), np.zeros((cap, 2)),
-        np.zeros(cap, np.int64), np.zeros((cap, 3)), np.zeros((cap, 6)),
+        np.zeros(cap), np.zeros(cap, np.int64), np.zeros((cap, 3)), np.zeros((cap, 6)),
         np.zeros((cap, padded(nv))), np.zeros((cap, padded(nv))),
     )  # fmt: skip
 
 
 @lean_leaf
-def _hold(out: Held, i, r, x, y):
-    """Notes a held row."""
+def _hold(out: Held, i, r, x, y, soft):
+    """Notes a held row, behind all that do not give way if it does."""
     k = out.size[Size.HELD]
-    out.block[k, 0], out.block[k, 1] = i, r
-    out.direction[k, 0], out.direction[k, 1] = x, y
     out.size[Size.HELD] = k + 1
+    if soft == 0.0:
+        first = out.size[Size.HARD]  # makes room there
+        for c in range(2):
+            out.block[k, c], out.direction[k, c] = out.block[first, c], out.direction[first, c]
+        out.soft[k] = out.soft[first]
+        k, out.size[Size.HARD] = first, first + 1
+    out.block[k, 0], out.block[k, 1] = i, r
+    out.direction[k, 0], out.direction[k, 1], out.soft[k] = x, y, soft
 
 
 @lean_leaf
@@ -90,21 +102,56 @@ def _read_polygon(out: Held, i, mu, facets, x, y):
     if abs(angle - corner) > 1e-6 * sector:
         corner = (np.floor(angle / sector) + 0.5) * sector
         size = np.cos(0.5 * sector)
-        _hold(out, i, 1, -np.sin(corner), np.cos(corner))
+        _hold(out, i, 1, -np.sin(corner), np.cos(corner), 0.0)
     out.slope[i, 1] = mu * size * np.cos(corner)
     out.slope[i, 2] = mu * size * np.sin(corner)
     out.size[Size.SLOPED] = 1
 
 
+@lean_leaf
+def _soften(f, u, weight, scale, smoothing):
+    """(load, soft) of a contact with the normal impulse f that parts at the speed u, on the way of
+    an interior point that is stopped early: the normal impulse there, and what its row gives."""
+    apart = (f * weight - u) / scale if scale > 0.0 else 0.0
+    root = np.sqrt(0.25 * apart * apart + smoothing)
+    high, low = root + 0.5 * apart, root - 0.5 * apart
+    # The smaller of the two by the product: their difference would lose digits.
+    if apart > 0.0:
+        low = smoothing / high
+    else:
+        high = smoothing / low
+    return high * scale / weight, low / high * weight
+
+
 @lean
-def _read_friction(b: Blocks, i, law, facets, u, f, weight, scale, pressed, out: Held):
-    """Tangents of contact i."""
+def _slide(out: Held, i, mu, load, x, y, slip, blur):
+    """A contact that slides by (x, y), of size `slip`, on the circular cone; blur: least slip that
+    friction is that of."""
+    size = np.hypot(slip, blur)
+    if not size > 0.0:
+        return
+    x, y = (x / slip, y / slip) if slip > 0.0 else (1.0, 0.0)
+    along = mu * slip / size
+    out.slope[i, 1], out.slope[i, 2] = -along * x, -along * y
+    out.size[Size.SLOPED] = 1
+    curve = mu * load / size
+    _curve(out, i, -y, x, curve)
+    if blur > 0.0:
+        _curve(out, i, x, y, curve * (blur / size) ** 2)
+
+
+@lean
+def _read_friction(
+    b: Blocks, i, law, facets, u, f, weight, scale, pressed, load, smoothing, out: Held
+):
+    """Tangents of contact i. load: the normal impulse that friction grows with."""
     mu, ahead = b.data[i, Datum.SLIDE], b.data[i, Datum.BOUND] < 0.0
     if law == Law.VISCOUS and not ahead:
         _curve(out, i, 1.0, 0.0, b.data[i, Datum.DRAG])
         _curve(out, i, 0.0, 1.0, b.data[i, Datum.DRAG])
-    holds = law == Law.NO_SLIP and mu > 0.0 and not ahead
-    if law == Law.COULOMB and pressed and mu > 0.0:
+    holds, soft = law == Law.NO_SLIP and mu > 0.0 and not ahead, 0.0
+    smooth = smoothing > 0.0 and facets == 0 and mu < np.inf
+    if law == Law.COULOMB and pressed and mu > 0.0 and (smooth or f[i, 0] > 0.0):
         size, slip = np.hypot(f[i, 1], f[i, 2]), np.hypot(u[i, 1], u[i, 2])
         if facets > 0:
             sector = 2.0 * np.pi / facets
@@ -116,18 +163,20 @@ def _read_friction(b: Blocks, i, law, facets, u, f, weight, scale, pressed, out:
         )
         still = max(RESIDUAL * scale, room)
         holds = choose_mode(f[i, 0], mu, u[i, 1], u[i, 2], still) != Mode.SLIDE
+        blur = 0.0
+        if smooth:  # what separates rubs a little, too
+            holds = holds and f[i, 0] > 0.0 and slip <= RESIDUAL * scale
+            blur = np.sqrt(smoothing) * scale
+            soft = blur / (mu * load) if holds else 0.0
         if not holds:
             out.size[Size.LOOSE] = 1
         if not holds and facets > 0:
             _read_polygon(out, i, mu, facets, f[i, 1], f[i, 2])
         elif not holds:
-            x, y = u[i, 1] / slip, u[i, 2] / slip
-            out.slope[i, 1], out.slope[i, 2] = -mu * x, -mu * y
-            out.size[Size.SLOPED] = 1
-            _curve(out, i, -y, x, mu * f[i, 0] / slip)
+            _slide(out, i, mu, load, u[i, 1], u[i, 2], slip, blur)
     if holds:
-        _hold(out, i, 1, 1.0, 0.0)
-        _hold(out, i, 1, 0.0, 1.0)
+        _hold(out, i, 1, 1.0, 0.0, soft)
+        _hold(out, i, 1, 0.0, 1.0, soft)
 
 
 @lean_leaf
@@ -138,7 +187,7 @@ def _is_held(most, f, u, weight, scale):
 
 
 @lean
-def read_held(b: Blocks, count, law, facets, u, f, weight, sigma, out: Held):
+def read_held(b: Blocks, count, law, facets, smoothing, u, f, weight, sigma, out: Held):
     """Fills `out` with what each row does, in the words of `modes.py`; whether there are none but
     contacts, limits and dry friction. u (n, ROWS): speeds less bounds, f: impulses, weight:
     inverse inertias of rows; sigma (nv,): speeds of the problem, spread."""
@@ -152,26 +201,33 @@ def read_held(b: Blocks, count, law, facets, u, f, weight, sigma, out: Held):
             if _is_held(
                 b.data[i, Datum.LIMIT], f[i, 0], u[i, 0], weight[i, 0], row_speed(b, i, 0, sigma)
             ):
-                _hold(out, i, 0, 0.0, 0.0)
+                _hold(out, i, 0, 0.0, 0.0, 0.0)
             else:
                 out.size[Size.LOOSE] = 1
             continue
         if kind != Kind.CONTACT:
             return False
-        pressed = f[i, 0] > 0.0 and f[i, 0] * weight[i, 0] >= u[i, 0]
-        if pressed:
-            _hold(out, i, 0, 0.0, 0.0)
         rows = b.head[i, Head.ROWS]
+        scale = block_speed(b, i, sigma) if rows > 2 or smoothing > 0.0 else 0.0
+        pressed = f[i, 0] > 0.0 and f[i, 0] * weight[i, 0] >= u[i, 0]
+        load, soft = f[i, 0], 0.0
+        if smoothing > 0.0:
+            pressed = weight[i, 0] > 0.0
+            if pressed:
+                load, soft = _soften(f[i, 0], u[i, 0], weight[i, 0], scale, smoothing)
+        if pressed:
+            _hold(out, i, 0, 0.0, 0.0, soft)
         if rows > 2:
-            scale = block_speed(b, i, sigma)
-            _read_friction(b, i, law, facets, u, f, weight, scale, pressed, out)
+            _read_friction(
+                b, i, law, facets, u, f, weight, scale, pressed, load, smoothing, out
+            )  # fmt: skip
         for r in range(3, rows):
             ratio = b.data[i, Datum.SPIN] if r == 3 else b.data[i, Datum.ROLL]
             if law != Law.COULOMB or not ratio > 0.0:
                 continue
             most = ratio * max(f[i, 0], 0.0)
             if _is_held(most, f[i, r], u[i, r], weight[i, r], row_speed(b, i, r, sigma)):
-                _hold(out, i, r, 0.0, 0.0)
+                _hold(out, i, r, 0.0, 0.0, 0.0)
             elif most > 0.0:
                 out.size[Size.LOOSE] = 1
                 if pressed:

@@ -225,16 +225,23 @@ def _take_slopes(m, k, along, s: Solved):
 
 
 @lean
-def hold_rows(m, held, along, sloped, s: Solved):
-    """Prepares s for the m first rows of E and G (cap, nv), A being factored; how many rows were
-    taken, or -1 if there is no one answer. sloped: whether G is not E."""
-    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+def choose_rows(m, held, s: Solved):
+    """V and C of the m first rows of E (cap, nv), A being factored; how many rows were taken."""
+    wide = s.inertia.shape[1]
     _divide(m, held, s, s.rows)
     for i in range(m):
         size = dot(s.rows, i * wide, s.rows, i * wide, wide)
         s.length[i] = np.sqrt(size) if size > 0.0 else 1.0
         put_scaled(s.rows, i * wide, 1.0 / s.length[i], s.rows, i * wide, wide)
-    k = _find_basis(m, s)
+    return _find_basis(m, s)
+
+
+@lean
+def hold_rows(m, held, along, sloped, s: Solved):
+    """Prepares s for the m first rows of E and G (cap, nv), A being factored; how many rows were
+    taken, or -1 if there is no one answer. sloped: whether G is not E."""
+    nv, wide = s.inertia.shape[0], s.inertia.shape[1]
+    k = choose_rows(m, held, s)
     clear(k, s.pull)
     add_product(1.0, k, nv, wide, s.basis, 0, wide, 1, s.root, s.pull)
     if sloped:

@@ -29,7 +29,7 @@ x y = smoothing instead of 0; each contact is moved there, x and y by the same a
 so that all normals are held, softly, and a contact ahead pushes a little. For a single contact that
 is the central path itself, for several that touch each other what is near it. Friction is that of a
 slip of at least sqrt(smoothing), mu x' s / sqrt(s's + smoothing) on the circular cone. Box rows,
-joints and polygons' corners are not smoothed.
+joints, friction without end and that of polygons are not smoothed.
 """
 
 from __future__ import annotations
@@ -130,17 +130,21 @@ def read(
         slips = over(slip, scales.contact)
         slides = rough & (slips > np.maximum(RESIDUAL, room))  # see the head of `held_rows.py`
         sticks = rough & ~slides
-        if smoothing > 0.0:  # what separates rubs a little, too
-            sticks &= (answer.normal > 0.0) & (slips <= RESIDUAL)
-            slides = rough & ~sticks
-            soft_tangent[sticks] = over(blur[sticks], (friction * load)[sticks])[:, None]
+        if smoothing > 0.0 and facets:
+            sticks, slides = sticks & (answer.normal > 0.0), slides & (answer.normal > 0.0)
+        elif smoothing > 0.0:  # what separates rubs a little, too
+            bears, finite = answer.normal > 0.0, friction < np.inf
+            sticks &= bears & ((slips <= RESIDUAL) | ~finite)
+            slides = rough & ~sticks & finite
+            blurred = sticks & finite
+            soft_tangent[blurred] = over(blur[blurred], (friction * load)[blurred])[:, None]
         held[sticks] = True
         margin = np.where(rough, np.minimum(margin, np.abs(slips - room)), margin)
         for i in np.flatnonzero(slides):
             if facets:
                 turn[i], direction[i], held[i, 1] = _polygon(answer.tangent[i], facets)
             else:
-                size = np.hypot(slip[i], blur[i])
+                size = max(np.hypot(slip[i], blur[i]), np.finfo(float).tiny)
                 t = speed.tangent[i] / max(slip[i], np.finfo(float).tiny)
                 turn[i] = [t, [-t[1], t[0]]] if slip[i] > 0.0 else np.eye(2)
                 direction[i, 0] = -slip[i] / size

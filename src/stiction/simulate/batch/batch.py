@@ -13,6 +13,7 @@ from mujoco import batch as mujoco_batch
 from numpy.typing import ArrayLike, NDArray
 
 from stiction.bridge.validation import check_model
+from stiction.contact.derivatives.derivatives import check_smoothing
 from stiction.contact.models.model import ContactModel
 from stiction.errors import InvalidInput, StictionError, real_numbers
 from stiction.simulate.batch.core import Core
@@ -191,16 +192,18 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
             own: NDArray[Any] = super().expand(name)
             return own
 
-    def derivatives(self, ids: ArrayLike | None = None) -> tuple[Array, Array]:
+    def derivatives(
+        self, ids: ArrayLike | None = None, *, smoothing: float = 0.0
+    ) -> tuple[Array, Array]:
         """A (n, 2 nv + na, 2 nv + na) and B (n, 2 nv + na, nu) of the step that each simulation
         would take next, as `Simulator.derivatives` has them; states are left as they are.
 
         ids: the simulations, as for `step`. Those whose derivatives fail are not a number, and
-        `SimulationError` lists them afterwards.
+        `SimulationError` lists them afterwards. smoothing: see `StepDerivatives.smoothed`.
         """
         n, size = self._sizes(ids)
         A, B = np.empty((n, size, size)), np.empty((n, size, self.model.nu))
-        self._differentiate(Want.MATRICES, ids, [A, B])
+        self._differentiate(Want.MATRICES, ids, [A, B], smoothing)
         return A, B
 
     def jvp(
@@ -208,10 +211,12 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         state: ArrayLike | None = None,
         control: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        *,
+        smoothing: float = 0.0,
     ) -> Array:
         """(n, 2 nv + na) change of each simulation's state after its next step, for changes of its
         state (n, 2 nv + na) and of its controls (n, nu), None for none: A state + B control,
-        without A and B. ids: as for `derivatives`."""
+        without A and B. ids, smoothing: as for `derivatives`."""
         n, size = self._sizes(ids)
         inputs = int(self.model.nu)
         given = [
@@ -219,17 +224,20 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
             _rows("control", np.zeros((n, inputs)) if control is None else control, (n, inputs)),
         ]
         out = np.empty((n, size))
-        self._differentiate(Want.FORWARD, ids, [*given, out])
+        self._differentiate(Want.FORWARD, ids, [*given, out], smoothing)
         return out
 
-    def vjp(self, gradient: ArrayLike, ids: ArrayLike | None = None) -> tuple[Array, Array]:
+    def vjp(
+        self, gradient: ArrayLike, ids: ArrayLike | None = None, *, smoothing: float = 0.0
+    ) -> tuple[Array, Array]:
         """(n, 2 nv + na) and (n, nu): the gradients of functions of the simulations' states after
         their next steps, by state and by controls; gradient (n, 2 nv + na): those by the state
-        after. A' gradient and B' gradient, without A and B. ids: as for `derivatives`."""
+        after. A' gradient and B' gradient, without A and B. ids, smoothing: as for `derivatives`.
+        """
         n, size = self._sizes(ids)
         by_state, by_control = np.empty((n, size)), np.empty((n, self.model.nu))
         given = _rows("gradient", gradient, (n, size))
-        self._differentiate(Want.BACK, ids, [given, by_state, by_control])
+        self._differentiate(Want.BACK, ids, [given, by_state, by_control], smoothing)
         return by_state, by_control
 
     def _sizes(self, ids: ArrayLike | None) -> tuple[int, int]:
@@ -238,9 +246,11 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         n = self.nsim if chosen is None else len(chosen)
         return n, 2 * int(self.model.nv) + int(self.model.na)
 
-    def _differentiate(self, want: Want, ids: ArrayLike | None, arrays: list[Array]) -> None:
-        chosen = checked_ids(ids, self.nsim)
-        self._check(chosen, self._b.differentiate(want, chosen, arrays))
+    def _differentiate(
+        self, want: Want, ids: ArrayLike | None, arrays: list[Array], smoothing: float
+    ) -> None:
+        chosen, smoothing = checked_ids(ids, self.nsim), check_smoothing(smoothing)
+        self._check(chosen, self._b.differentiate(want, chosen, arrays, smoothing))
 
     def _check(self, ids: NDArray[np.int32] | None, nfail: int) -> None:
         if nfail:

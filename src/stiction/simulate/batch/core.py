@@ -219,11 +219,13 @@ class Core:
         chosen = self._everyone if ids is None else ids.astype(np.int64)
         return self._run(chosen, self, nstep, 0, control, control_spec, records)
 
-    def differentiate(self, want: Want, ids: Ids, arrays: list[NDArray[np.float64]]) -> int:
+    def differentiate(
+        self, want: Want, ids: Ids, arrays: list[NDArray[np.float64]], smoothing: float
+    ) -> int:
         """Fills what `want` asks for of the simulations' next step; how many failed. arrays: those
         of `Ask.FIRST` and so on, a row for each."""
         chosen = self._everyone if ids is None else ids.astype(np.int64)
-        return self._run(chosen, Products(self, want, chosen, arrays))
+        return self._run(chosen, Products(self, want, chosen, arrays, smoothing))
 
     def _run(
         self,

@@ -28,12 +28,20 @@ Array = NDArray[np.float64]
 class Products:
     """What is asked of a batch, and a task for its threads."""
 
-    def __init__(self, core: Core, want: Want, ids: NDArray[np.int64], arrays: list[Array]) -> None:
+    def __init__(
+        self,
+        core: Core,
+        want: Want,
+        ids: NDArray[np.int64],
+        arrays: list[Array],
+        smoothing: float,
+    ) -> None:
         """arrays: those of `Ask.FIRST` and so on, a row for each simulation."""
         check_law(core.settings.contact.law)
         self.job = core.job
         self._core, self._want, self._ids, self._arrays = core, want, ids, arrays
         self._law = DIFFERENTIABLE[core.settings.contact.law]
+        self._smoothing = smoothing
 
     def start(self, worker: Worker) -> None:
         """Prepares a worker's request."""
@@ -41,6 +49,7 @@ class Products:
             worker.derivatives = CompiledDerivatives(worker.engine)
         compiled = worker.derivatives
         compiled.follow()
+        compiled.smooth(self._smoothing)
         request = compiled.request
         request[Ask.WANT], request[Ask.USUAL] = self._want, self._law
         for k in range(3):
@@ -76,7 +85,7 @@ class Products:
         """Differentiates the step of the simulation at that position in Python."""
         sim = task_simulation(self.job, at)
         physics, guess = self._core.beginning(worker, sim)
-        found = Differentiator(worker.engine).differentiate_from(physics, guess)
+        found = Differentiator(worker.engine).differentiate_from(physics, guess, self._smoothing)
         first, second, *third = (rows[at] for rows in self._arrays)
         if self._want == Want.MATRICES:
             first[:], second[:] = found.A, found.B

@@ -56,14 +56,14 @@ class CompiledDerivatives:
         self._known: Config | None = None
         self._law, self._before = "", 0
         self._model = engine.own.model
-        self._length = np.zeros(1)
+        self._scales, self._smoothing = np.zeros(2), 0.0
         # As Numba's dispatcher itself: calls from Python cost.
         self._run: Callable[[int, int, int, int], int] = getattr(run_request, "entry", run_request)
         self._step: Callable[..., int] = getattr(run_step, "entry", run_step)
         self.request = np.zeros(ASKS, np.int64)
         """(ASKS,)"""
         self._address = int(self.request.ctypes.data)
-        self.request[Ask.TABLE], self.request[Ask.LENGTH] = TABLE, self._length.ctypes.data
+        self.request[Ask.TABLE], self.request[Ask.SCALES] = TABLE, self._scales.ctypes.data
         m = engine.own.model
         self.state = np.zeros(mujoco.mj_stateSize(m, INTEGRATION))
         """That the step of `matrices` began with."""
@@ -81,7 +81,7 @@ class CompiledDerivatives:
         """Adapts to a model that the engine steps; no stage where it needs another way."""
         engine, request = self._engine, self.request
         self._law = ""
-        self._model, self._length[0] = own.model, own.size
+        self._model, self._scales[0] = own.model, own.size
         request[Ask.FACETS] = engine.settings.contact.facets or 0
         request[Ask.STAGE], request[Ask.READY] = 0, 1
         self._quiet = engine.config._replace(sensors=False, energy=False).as_array()
@@ -91,6 +91,10 @@ class CompiledDerivatives:
             stage = differentiate_step_on_ground if on_ground else differentiate_step
             request[Ask.STAGE] = stage.address
             self.make_room()
+
+    def smooth(self, smoothing: float) -> None:
+        """How much contacts are smoothed from now on."""
+        self._scales[1] = self._smoothing = smoothing
 
     def make_room(self) -> None:
         """Makes room for the blocks of the step at hand."""
@@ -102,12 +106,14 @@ class CompiledDerivatives:
         self.request[Ask.MEMORY] = self._memory.address
 
     def take(
-        self, source: mujoco.MjData, data: mujoco.MjData, before: int, law: str
+        self, source: mujoco.MjData, data: mujoco.MjData, before: int, law: str, smoothing: float
     ) -> tuple[bool, tuple[Array, Array] | None]:
         """Takes the step from the state of `source`, with `data`, begun with the impulses of the
         workspace at the address `before`: whether it was taken, otherwise it is to be as any other;
         and A and B, or None where they need another way. `state` is the one that it began with."""
         engine = self._engine
+        if self._smoothing != smoothing:
+            self.smooth(smoothing)
         if self._known is not engine.config:
             self.follow()
         # After a compiled step Python itself is slow, its code no longer at hand: every line of
@@ -149,9 +155,12 @@ class CompiledDerivatives:
         """Time that the step of `take` took, with its derivatives [s]."""
         return float(self.request[Ask.TICKS] / ticks_per_second())
 
-    def matrices(self, data: mujoco.MjData, law: str) -> tuple[Array, Array] | None:
+    def matrices(
+        self, data: mujoco.MjData, law: str, smoothing: float
+    ) -> tuple[Array, Array] | None:
         """A and B of the step that was taken with that data, from `state`, which it has again
         afterwards; None where the model, or the step, needs another way."""
+        self.smooth(smoothing)
         A, B = np.empty(self._shapes[0]), np.empty(self._shapes[1])
         self.request[Ask.FIRST], self.request[Ask.SECOND] = A.ctypes.data, B.ctypes.data
         return (A, B) if self._ask(_MATRICES, data, law) else None
@@ -176,6 +185,7 @@ class CompiledDerivatives:
     def columns(self, data: mujoco.MjData, law: str, match: Indices) -> Columns | None:
         """How the problem of the step changes with the state, as differences would have it; match
         (n,): the step's block for each one of the problem. The rest as for `matrices`."""
+        self.smooth(0.0)
         if not self._ask(_SLOPES, data, law):
             return None
         slopes, m = self._memory.slopes, self._model

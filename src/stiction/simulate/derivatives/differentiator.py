@@ -70,52 +70,58 @@ class Differentiator:
         """The simulator's own copy of the model."""
         return self._engine.own.model
 
-    def differentiate(self, data: mujoco.MjData) -> StepDerivatives:
+    def differentiate(self, data: mujoco.MjData, smoothing: float = 0.0) -> StepDerivatives:
         """Of the step from the state of `data`, which is left as it is, and which begins with the
-        impulses that the user's engine has."""
+        impulses that the user's engine has. smoothing: see `StepDerivatives.smoothed`."""
         engine, law = self._engine, self._law
         if self._last is not None and self._last() is not None:
             self._keep_last()
         engine.keep_last()
-        taken, transition = self._compiled.take(data, self._data, self._user.work.address, law)
+        before = self._user.work.address
+        taken, transition = self._compiled.take(data, self._data, before, law, smoothing)
         if taken and transition is not None:
-            found = StepDerivatives(self, law, transition)
+            found = StepDerivatives(self, law, transition, None, smoothing)
             self._last = weakref.ref(found)
             return found
         if taken:
-            return self._found(None, law, None)
+            return self._found(None, law, None, smoothing)
         check_law(law)
         model, state = engine.own.model, self._compiled.state
         mujoco.mj_getState(model, data, state, INTEGRATION)
         mujoco.mj_setState(model, self._data, state, INTEGRATION)
         engine.begin_from(self._user.work)
-        return self._differentiate()
+        return self._differentiate(smoothing)
 
-    def differentiate_from(self, physics: Array, guess: Guess) -> StepDerivatives:
+    def differentiate_from(self, physics: Array, guess: Guess, smoothing: float) -> StepDerivatives:
         """Of the step from that state, which begins with that guess."""
         self._keep_last()
         self._compiled.state[:] = physics
         self._put(physics)
         self._engine.memory = guess
-        return self._differentiate()
+        return self._differentiate(smoothing)
 
-    def _differentiate(self) -> StepDerivatives:
+    def _differentiate(self, smoothing: float) -> StepDerivatives:
         """Takes the step from the copy's state, and differentiates it."""
         engine, data = self._engine, self._data
         report = engine.step(data, 1)
         left_out = engine.answer.flag == FRICTIONLESS
         law = "frictionless" if left_out else self._law
         check_law(law)
-        return self._found(report, law, self._compiled.matrices(data, law))
+        transition = self._compiled.matrices(data, law, smoothing)
+        return self._found(report, law, transition, smoothing)
 
     def _found(
-        self, report: Report | None, law: str, transition: tuple[Array, Array] | None
+        self,
+        report: Report | None,
+        law: str,
+        transition: tuple[Array, Array] | None,
+        smoothing: float,
     ) -> StepDerivatives:
         """What is told of the step that was taken. report: its own, if it is known."""
         engine = self._engine
         if engine.config.bounce < np.inf and engine.work.step.impact.any():
             raise StictionError("no derivatives: contacts bounce within this step")
-        found = StepDerivatives(self, law, transition, report)
+        found = StepDerivatives(self, law, transition, report, smoothing)
         self._last = weakref.ref(found)
         return found
 

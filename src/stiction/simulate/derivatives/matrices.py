@@ -11,10 +11,11 @@ from stiction.contact.derivatives.held_system import (
     fill_by_speed,
     fill_inverse,
 )
+from stiction.contact.derivatives.soft_system import Softened, gives_way, solve_columns
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import lean, lean_leaf
-from stiction.kernels.panel import add_scaled, clear
+from stiction.kernels.panel import add_scaled, clear, put_scaled
 from stiction.kernels.vectors import LANES
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
@@ -25,12 +26,30 @@ from stiction.simulate.derivatives.memory import (
     unpack_working,
 )
 from stiction.simulate.derivatives.step_system import (
+    has_factored_mass,
     hold_correction,
     hold_velocity,
     is_corrected,
     share_rate,
 )
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
+
+
+@lean
+def _ask_row(dt, a, out: Slopes, h: Held, w: Working, wanted, q):
+    """wanted[q, :nv] := the speeds that positions ask of held row a."""
+    nv, i, r = w.sigma.shape[0], h.block[a, 0], h.block[a, 1]
+    if r == 1:
+        x, y = h.direction[a, 0], h.direction[a, 1]
+        for k in range(nv):
+            wanted[q, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
+        return
+    source = w.source[i] if r == 0 else -1
+    for k in range(nv):
+        wanted[q, k] = -out.speed[i, r, k]
+    if source >= 0:
+        for k in range(nv):
+            wanted[q, k] -= out.gap[source, k] / dt
 
 
 @lean
@@ -50,19 +69,7 @@ def _ask(dt, taken, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
             for k in range(nv):
                 w.right[j, k] -= along * (x * out.speed[i, 1, k] + y * out.speed[i, 2, k])
     for q in range(taken):
-        a = s.taken[q]
-        i, r = h.block[a, 0], h.block[a, 1]
-        if r == 1:
-            x, y = h.direction[a, 0], h.direction[a, 1]
-            for k in range(nv):
-                w.wanted[q, k] = -x * out.speed[i, 1, k] - y * out.speed[i, 2, k]
-            continue
-        source = w.source[i] if r == 0 else -1
-        for k in range(nv):
-            w.wanted[q, k] = -out.speed[i, r, k]
-        if source >= 0:
-            for k in range(nv):
-                w.wanted[q, k] -= out.gap[source, k] / dt
+        _ask_row(dt, s.taken[q], out, h, w, w.wanted, q)
 
 
 @lean_leaf
@@ -73,12 +80,48 @@ def _add_column(n, matrix, j, scale, out, k):
 
 
 @lean
-def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working):
+def _solve_softly(dt, taken, out: Slopes, h: Held, s: Solved, w: Working, z: Softened):
+    """w.rate := changes of v+, all columns, where rows give way; `_ask` has been called."""
+    nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
+    right, scale, wide = z.right, z.scale, z.right.shape[1]
+    clear(nv + taken, right)
+    for j in range(nv):
+        for k in range(nv):
+            right[j, k], right[j, nv + k] = w.right[j, k], out.push_v[j, k]
+        for k in range(na):
+            right[j, 2 * nv + k] = out.push_a[j, k]
+        for k in range(nu):
+            right[j, 2 * nv + na + k] = out.push_u[j, k]
+    few = -(-nv // LANES) * LANES
+    for k in range(nv, few):
+        w.rate[0, k] = 0.0
+    for a in range(h.size[Size.HARD], h.size[Size.HELD]):
+        _ask_row(dt, a, out, h, w, w.rate, 0)
+        for j in range(nv):
+            along = h.along[a, j]
+            if along != 0.0:
+                add_scaled(right, j * wide, along / h.soft[a], w.rate, 0, few)
+    for j in range(nv):
+        put_scaled(right, j * wide, scale[j], right, j * wide, wide)
+    for q in range(taken):
+        for k in range(nv):
+            right[nv + q, k] = w.wanted[q, k] / s.length[s.taken[q]]
+    solve_columns(nv + taken, wide, z)
+    for j in range(nv):
+        put_scaled(w.rate, j * wide, scale[j], right, j * wide, wide)
+
+
+@lean
+def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working, z: Softened):
     """w.rate := changes of v+, all columns; whether there is one answer."""
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
-    taken = hold_velocity(b, h, s)
+    taken = hold_velocity(b, h, s, z)
     if taken < 0:
         return False
+    if gives_way(h):
+        _ask(dt, taken, b, out, h, s, w)
+        _solve_softly(dt, taken, out, h, s, w, z)
+        return True
     fill_inverse(s)
     fill_by_push(taken, s)
     fill_by_speed(taken, s)
@@ -112,7 +155,7 @@ def _solve_correction(
     clear(nv, w.moved)
     if lifted == 0:
         return True
-    factored = h.size[Size.CURVED] == 0
+    factored = has_factored_mass(h)
     taken = hold_correction(lifted, factored, b, s, w)
     if taken < 0:
         return False
@@ -189,7 +232,7 @@ def fill_slopes(m, d, address, own):
     """Adds to `Slopes` what contacts do."""
     tree, ahead, apart, _, _, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     _, w = unpack_working(own)
-    out, _, _ = unpack_solution(own)
+    out, _, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     count = step.counts[Count.BLOCKS]
@@ -203,10 +246,10 @@ def fill_slopes(m, d, address, own):
 def fill_matrices(dt, lifted, address, own, A, B):
     """A and B, from `Slopes`; whether there is one answer."""
     h, w = unpack_working(own)
-    out, s, _ = unpack_solution(own)
+    out, s, _, z = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
-    if not _solve_velocity(dt, b, out, h, s, w):
+    if not _solve_velocity(dt, b, out, h, s, w, z):
         return False
     if not _solve_correction(dt, lifted, b, out, step, h, s, w):
         return False

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.derivatives.held_rows import allocate_held
 from stiction.contact.derivatives.held_system import allocate_solved
+from stiction.contact.derivatives.soft_system import allocate_softened
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS
 from stiction.kernels.packing import pack, packed, unpacker
@@ -93,7 +94,10 @@ class Transition:
                 read_tree(m), *motions, allocate_spin(), allocate_meeting(nv), allocate_maps(n),
                 allocate_geometry(n), read_springs(m), *(allocate_load(m.nbody) for _ in range(2)),
             ),
-            (slopes, allocate_solved(nv, rows), allocate_change(nv, n)),
+            (
+                slopes, allocate_solved(nv, rows), allocate_change(nv, n),
+                allocate_softened(nv, 2 * nv + na + nu),
+            ),
         )  # fmt: skip
         self._packed = pack(*self._tuples)
         self.address = int(self._packed.ctypes.data)
@@ -113,4 +117,4 @@ unpack_bodies = unpacker(*_problem, after=_working)
 """(Tree, Motion at v+, at the correction and two more, at v or at gradients, Spin, Meeting, Maps,
 Geometry, Springs, Load of contacts and of the correction)"""
 unpack_solution = unpacker(*_solution, after=(*_working, *_problem))
-"""(Slopes, Solved, Change)"""
+"""(Slopes, Solved, Change, Softened)"""

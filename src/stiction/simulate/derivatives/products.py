@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from stiction.contact.derivatives.held_rows import Size
 from stiction.contact.derivatives.held_system import Solved, solve_back, solve_forward
+from stiction.contact.derivatives.soft_system import gives_way, solve_softly, solve_softly_back
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import lean
@@ -28,6 +29,7 @@ from stiction.simulate.derivatives.memory import (
     unpack_working,
 )
 from stiction.simulate.derivatives.step_system import (
+    has_factored_mass,
     hold_correction,
     hold_velocity,
     is_corrected,
@@ -70,7 +72,7 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
     """end (2 nv + na,) := A state + B control; whether there is one answer."""
     tree, ahead, apart, _, _, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
-    out, s, c = unpack_solution(own)
+    out, s, c, z = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
@@ -89,12 +91,15 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
         is_corrected(w), w.needed, maps, meeting, c,
     )  # fmt: skip
     push_rows(dt, b, h, w.source, c)
-    taken = hold_velocity(b, h, s)
+    taken = hold_velocity(b, h, s, z)
     if taken < 0:
         return False
-    solve_forward(taken, s, c.push, c.wanted, c.rate)
+    if gives_way(h):
+        solve_softly(taken, h, s, z, c.push, c.wanted, c.rate)
+    else:
+        solve_forward(taken, s, c.push, c.wanted, c.rate)
     if lifted > 0:
-        taken = hold_correction(lifted, h.size[Size.CURVED] == 0, b, s, w)
+        taken = hold_correction(lifted, has_factored_mass(h), b, s, w)
         if taken < 0:
             return False
         for a in range(lifted):
@@ -146,7 +151,7 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
     answer."""
     tree, ahead, apart, back, back_w, _, meeting, maps, _, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
-    out, s, g = unpack_solution(own)
+    out, s, g, z = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
@@ -160,10 +165,13 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
         g.rate[j], g.push_w[j] = gradient[nv + j] + g.moved[j], 0.0
     if lifted > 0 and not _pull_correction(dt, lifted, b, step, s, w, g):
         return False
-    taken = hold_velocity(b, h, s)
+    taken = hold_velocity(b, h, s, z)
     if taken < 0:
         return False
-    solve_back(h.size[Size.HELD], taken, s, g.rate, g.push, g.wanted)
+    if gives_way(h):
+        solve_softly_back(taken, h, s, z, g.rate, g.push, g.wanted)
+    else:
+        solve_back(h.size[Size.HELD], taken, s, g.rate, g.push, g.wanted)
     pull_rows(dt, b, h, w.source, g)
     spread_velocity(d, tree, g.push, back)
     if corrected:

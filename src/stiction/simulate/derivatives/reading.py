@@ -116,7 +116,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
 
 
 @lean
-def read_step(m, d, config: Config, law, facets, address, own):
+def read_step(m, d, config: Config, law, facets, smoothing, address, own):
     """Reads impulses, speeds and modes of the step; how many blocks its correction holds, or -1
     where it has rows that are not differentiated here."""
     h, w = unpack_working(own)
@@ -136,15 +136,19 @@ def read_step(m, d, config: Config, law, facets, address, own):
             w.u[i, r] = 0.0
     _restore(m, d, config, b, count, step)
     row_velocities(b, count, step.v_plus, w.u)
-    known = read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h)
-    if known and h.size[Size.LOOSE] == 1:  # what is held at small speeds is at spread ones, too
+    weight, known, slow = newton.weight, True, smoothing == 0.0
+    if slow:  # what is held at small speeds is at spread ones, too
+        known = read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
+        slow = h.size[Size.LOOSE] == 0
+    if known and not slow:
         spread(b, count, grading.inverse, w.passed, w.sigma)
-        known = read_held(b, count, law, facets, w.u, w.f, newton.weight, w.sigma, h)
+        known = read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
     if not known:
         return -1
     for a in range(h.size[Size.HELD]):
-        if h.block[a, 1] == 0:
-            w.pressed[h.block[a, 0]] = 1
+        i = h.block[a, 0]
+        if h.block[a, 1] == 0 and w.f[i, 0] > 0.0:
+            w.pressed[i] = 1
     _find_sources(dt, b, count, step, w)
     for i in range(count):
         b.data[i, Datum.BOUND] = 0.0

@@ -6,6 +6,7 @@ from __future__ import annotations
 from stiction.bridge.rows import Place
 from stiction.contact.derivatives.held_rows import Held, Size, add_row, fill_mass, fill_rows
 from stiction.contact.derivatives.held_system import Solved, factor_inertia, hold_rows
+from stiction.contact.derivatives.soft_system import Softened, gives_way, soften
 from stiction.contact.problem.blocks import Blocks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.simulate.derivatives.memory import Working
@@ -22,13 +23,22 @@ def is_corrected(w: Working):
 
 
 @lean
-def hold_velocity(b: Blocks, h: Held, s: Solved):
-    """Prepares the system of v+; how many rows were taken, or -1 if there is no one answer."""
+def hold_velocity(b: Blocks, h: Held, s: Solved, z: Softened):
+    """Prepares the system of v+, z where rows give way, else s; how many rows were taken that do
+    not, or -1 if there is no one answer."""
     fill_mass(b, s.inertia)
     fill_rows(b, h, s.inertia, s.other)
+    if gives_way(h):
+        return soften(h, s, z)
     if not factor_inertia(s):
         return -1
     return hold_rows(h.size[Size.HELD], h.held, h.along, h.size[Size.SLOPED] == 1, s)
+
+
+@lean_leaf
+def has_factored_mass(h: Held):
+    """Whether the mass alone is what `hold_velocity` has factored."""
+    return h.size[Size.CURVED] == 0 and not gives_way(h)
 
 
 @lean

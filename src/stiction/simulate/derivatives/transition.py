@@ -21,6 +21,7 @@ from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer, table, words
 from stiction.contact.derivatives.held_rows import Size, fill_mass
+from stiction.contact.derivatives.soft_system import gives_way
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.clock import ticks
@@ -60,6 +61,11 @@ _MOVED = int(
 _TIMESTEP, _QVEL = offset("mjModel", "opt", "timestep"), offset("mjData", "qvel")
 
 
+LEAST_SMOOTHING = 1e-9
+"""Less than this takes more digits than there are of a system that rows which hardly give way are
+part of (`soft_system.py`)."""
+
+
 class Want(IntEnum):
     """What is asked for."""
 
@@ -80,8 +86,8 @@ class Ask(IntEnum):
     LAW = 2
     """`Law`."""
     FACETS = 3
-    LENGTH = 4
-    """(1,) the size of what moves [m]."""
+    SCALES = 4
+    """(2,) the size of what moves [m], and how much contacts are smoothed: see `modes.py`."""
     FIRST = 5
     """MATRICES: A (2 nv + na, 2 nv + na). FORWARD: change of the state (2 nv + na,). BACK: gradient
     by the next state (2 nv + na,)."""
@@ -166,7 +172,7 @@ def _differentiate_smooth(m, d, address, own):
     `differences.py` for what it holds."""
     tree, _, apart, now, _, spin, meeting, _, _, springs, load, load_w = unpack_bodies(own)
     _, w = unpack_working(own)
-    out, _, _ = unpack_solution(own)
+    out, _, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     nv, dt = w.sigma.shape[0], number(m + _TIMESTEP)
@@ -198,25 +204,29 @@ def _differentiate(session, d, ground, request):
     config = read_config(slot(session, Slot.CONFIG))
     _, _, _, _, _, _, _, _, geometry, _, _, _ = unpack_bodies(own)
     h, w = unpack_working(own)
-    out, _, _ = unpack_solution(own)
+    out, _, _, _ = unpack_solution(own)
     _, step = unpack_step(address)
     count, dt, want = step.counts[Count.BLOCKS], number(m + _TIMESTEP), _entry(request, Ask.WANT)
     if count > w.f.shape[0]:
         return np.int64(Stop.ROOM)
     if (config.bounce < np.inf and _bounces(count, step)) or _is_bounded(step):
         return np.int64(Stop.UNSOLVED)
+    scales = numbers(_entry(request, Ask.SCALES), 2)
+    if 0.0 < scales[1] < LEAST_SMOOTHING:
+        return np.int64(Stop.UNSOLVED)
     lifted = read_step(
-        m, d, config, _entry(request, Ask.LAW), _entry(request, Ask.FACETS), address, own
-    )
+        m, d, config, _entry(request, Ask.LAW), _entry(request, Ask.FACETS), scales[1], address,
+        own,
+    )  # fmt: skip
     if lifted < 0:
         return np.int64(Stop.UNSOLVED)
     mark_needed(count, lifted, want == Want.SLOPES, h, step.key, w)
-    length, functions = number(_entry(request, Ask.LENGTH)), _entry(request, Ask.TABLE)
+    functions = _entry(request, Ask.TABLE)
     if not differentiate_contacts(
-        functions, m, d, ground, count, step.key, step.place, w.needed, length, geometry
+        functions, m, d, ground, count, step.key, step.place, w.needed, scales[0], geometry
     ):
         return np.int64(Stop.UNSOLVED)
-    if h.size[Size.SLOPED] == 0:
+    if h.size[Size.SLOPED] == 0 and not gives_way(h):
         h.size[Size.HELD] = drop_spanned(h.size[Size.HELD], h.block, h.direction, step, geometry, w)
     lifted = drop_spanned(lifted, w.lifted, w.along, step, geometry, w)
     mark_used(count, lifted, want == Want.SLOPES, h, w)

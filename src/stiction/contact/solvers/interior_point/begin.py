@@ -6,7 +6,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.interior_point.columns import DP, DQ, DX, DY, MU, P, Q, X, Y
+from stiction.contact.solvers.interior_point.columns import COLUMNS, MU, P, Q, X, Y
 from stiction.contact.solvers.interior_point.units import Unit, acts, reach_of
 from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
@@ -20,10 +20,10 @@ TINY = 1e-300
 
 @lean_leaf
 def _clear(w: InteriorWorkspace, i):
-    st = w.state
-    for c in range(3):
-        st[i, X + c] = st[i, Y + c] = st[i, P + c] = st[i, Q + c] = 0.0
-        st[i, DX + c] = st[i, DY + c] = st[i, DP + c] = st[i, DQ + c] = 0.0
+    """All but the friction coefficient: paths take columns that a block does not have as well, and
+    an answer may not depend on what another one left there."""
+    for c in range(MU + 1, COLUMNS):
+        w.state[i, c] = 0.0
 
 
 @lean
