@@ -79,6 +79,7 @@ def test_steps_in_chunks_are_the_same_steps():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if it was imported
 def test_a_process_forked_while_a_step_runs_can_step():
     model, data = load(BOX)
     simulator, own = stiction.Simulator(model), mujoco.MjData(model)

@@ -291,6 +291,7 @@ def test_ctrl_c_ends_a_call_soon_and_simulations_that_were_not_through_keep_thei
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if it was imported
 def test_a_forked_process_can_step_a_batch():
     model, _ = load(BOX)
     batch = Batch(model, 4, 2)

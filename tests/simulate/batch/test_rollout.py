@@ -145,6 +145,7 @@ def test_without_controls_those_of_the_data_are_applied_as_by_mujocos_own():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if it was imported
 def test_a_forked_process_rolls_out_though_its_parent_keeps_a_pool():
     model, data = load(PUSHED)
     initial, both = start(model, data, 3), [data, mujoco.MjData(model)]
