@@ -56,15 +56,20 @@ def lean_leaf(function: F) -> F:
 
 
 class Kernel:
-    """A compiled function: one form that kernels call, and one that Python calls, which is made
-    when it first does (`linking.py`)."""
+    """A compiled function: one form that kernels call, and one that Python calls (`linking.py`).
+    Either is made when it is first called for: of a thousand kernels a process whose cache is full
+    needs a few dozen."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
-        from stiction.kernels.linking import CalleeCompiler
-
         functools.update_wrapper(self, function)
         self._options = options
-        self._callee: Any = numba.njit(function, pipeline_class=CalleeCompiler, **options)
+
+    @functools.cached_property
+    def _callee(self) -> Any:
+        from stiction.kernels.linking import CalleeCompiler
+
+        function: Any = self.__wrapped__  # type: ignore[attr-defined]
+        return numba.njit(function, pipeline_class=CalleeCompiler, **self._options)
 
     @property
     def _numba_type_(self) -> Any:

@@ -20,6 +20,8 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+import llvmlite.binding as llvm
+from llvmlite import ir
 from llvmlite.binding import Linkage
 from numba.core import errors, funcdesc, postproc, types
 from numba.core.codegen import JITCodeLibrary
@@ -76,6 +78,17 @@ class EntryLibrary(JITCodeLibrary):
         self._own = {each.name for each in self._final_module.global_variables}
         self._linking_libraries = _callers_first(self._linking_libraries)
         super().finalize()
+
+    def serialize_using_object_code(self) -> tuple[str, str, tuple[bytes, bytes]]:
+        """As Numba's own, but of the intermediate code, which is for callers to take in, the names
+        alone: an entry has no callers, and to read it was a fifth of a process' start."""
+        name, kind, (code, _) = super().serialize_using_object_code()
+        module = ir.Module()
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage != Linkage.internal:
+                named = ir.Function(module, ir.FunctionType(ir.VoidType(), []), function.name)
+                ir.IRBuilder(named.append_basic_block()).ret_void()
+        return name, kind, (code, llvm.parse_assembly(str(module)).as_bitcode())
 
     def _optimize_final_module(self) -> None:
         """Optimizes once, and hides what was linked. Numba goes over it twice, first to bring

@@ -7,7 +7,7 @@ compiled holds as long as none of them is edited.
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def hash_of_all(package: Path = PACKAGE) -> str:
     """16 hex digits that change with any source that any kernel can reach, with Numba, or with
     MuJoCo, the layout of whose structures kernels hold as constants."""
     sources = _read(package)
-    found = [name for name, source in sources.items() if _DECORATED.search(source)]
+    found = [name for name, source in sources.items() if _DECORATED.search(source.text)]
     return _digest(_reached(sources, found))[:16]
 
 
@@ -31,49 +31,66 @@ def hash_of_all(package: Path = PACKAGE) -> str:
 def hash_reached_from(file: str) -> str:
     """The same of what a kernel in this file can reach, or "" where there is no file (a prompt)."""
     try:
-        source = Path(file).read_text(encoding="utf-8")
+        source = Source(Path(file).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         return ""
-    return _digest({"": source, **_reached(_own_sources(), _names_imported(source))})
+    return _digest({"": source, **_reached(_own_sources(), source.imported)})
 
 
-def _digest(sources: dict[str, str]) -> str:
-    digest = hashlib.sha256(f"{numba.__version__} {version('mujoco')}".encode())
+class Source:
+    """The text of a file, with what is asked of it for every kernel that reaches it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with the text."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @cached_property
+    def imported(self) -> list[str]:
+        """Paths within the package, of files that may exist, which it imports from."""
+        found = []
+        for module, names in _IMPORTED.findall(self.text):
+            at = module.strip(".").replace(".", "/")
+            found += [f"{at}.py", f"{at}/__init__.py"]
+            found += [f"{at}/{part}.py".lstrip("/") for part in re.findall(r"\w+", names)]
+        return found
+
+
+def _digest(sources: dict[str, Source]) -> str:
+    digest = hashlib.sha256(_versions().encode())
     for name, source in sorted(sources.items()):
-        digest.update(f"{name} {len(source)} {source}".encode())
+        digest.update(f"{name} {source.digest} ".encode())
     return digest.hexdigest()
 
 
-def _reached(sources: dict[str, str], names: Iterable[str]) -> dict[str, str]:
+@cache
+def _versions() -> str:
+    return f"{numba.__version__} {version('mujoco')}"
+
+
+def _reached(sources: dict[str, Source], names: Iterable[str]) -> dict[str, Source]:
     """Those sources, those that they import from, and so on; by the path within the package. An
     edit anywhere else need not compile everything again."""
-    reached: dict[str, str] = {}
+    reached: dict[str, Source] = {}
     found = list(names)
     while found:
         name = found.pop()
         if name in sources and name not in reached:
             reached[name] = sources[name]
-            found += _names_imported(sources[name])
+            found += sources[name].imported
     return reached
 
 
-def _names_imported(source: str) -> list[str]:
-    """Paths within the package, of files that may exist, which the source imports from."""
-    found = []
-    for module, names in _IMPORTED.findall(source):
-        at = module.strip(".").replace(".", "/")
-        found += [f"{at}.py", f"{at}/__init__.py"]
-        found += [f"{at}/{part}.py".lstrip("/") for part in re.findall(r"\w+", names)]
-    return found
-
-
-def _read(package: Path) -> dict[str, str]:
+def _read(package: Path) -> dict[str, Source]:
     return {
-        path.relative_to(package).as_posix(): path.read_text(encoding="utf-8")
+        path.relative_to(package).as_posix(): Source(path.read_text(encoding="utf-8"))
         for path in package.rglob("*.py")
     }
 
 
 @cache
-def _own_sources() -> dict[str, str]:
+def _own_sources() -> dict[str, Source]:
     return _read(PACKAGE)

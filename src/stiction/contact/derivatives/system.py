@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
 from stiction.contact.problem.arrays import Array
 
@@ -39,6 +38,8 @@ class ModeSystem:
     ) -> None:
         """inertia A (nv, nv); held E and along G (m, nv), the same array where they are one; soft
         (m,): the diagonal of C, or none."""
+        from scipy.linalg.lapack import dtrtri  # takes a while to load, and few ask for it
+
         # L^-1 itself: SciPy's wrapper of a triangular solve costs more than the products.
         lower = np.linalg.cholesky(inertia)
         self._inverse = dtrtri(lower, lower=1)[0] if len(lower) else lower
