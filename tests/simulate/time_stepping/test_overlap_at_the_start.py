@@ -166,3 +166,20 @@ def test_overlap_along_a_hinges_own_axis_neither_stops_the_hinge_nor_flings_what
         model.opt.disableflags = before
     np.testing.assert_allclose(data.qpos, free.qpos, atol=1e-6)
     np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::stiction.OverlapWarning")
+@pytest.mark.parametrize("depth", [0.3, 15.0])
+@pytest.mark.parametrize("kind", ["box", "sphere", "capsule", "cylinder", "ellipsoid"])
+def test_what_starts_deep_below_the_ground_comes_out_at_a_bounded_speed(kind, depth):
+    model, data = load(f"""
+<mujoco><worldbody><geom type="plane" size="9 9 1"/>
+  <body pos="0 0 {-depth}"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body>
+</worldbody></mujoco>""")
+    sim = stiction.Simulator(model)
+    share = 0.05 * model.geom_rbound[1]
+    for _ in range(20):
+        before = data.qpos[2]
+        sim.step(data)
+        assert data.qpos[2] - before == pytest.approx(share, rel=1e-6)
+        np.testing.assert_allclose(data.qvel, 0.0, atol=1e-12)
