@@ -36,6 +36,16 @@ def test_links_that_overlap_at_their_joints_swing_as_if_they_did_not_collide(equ
     assert data.qpos[-5] < 0.9
 
 
+def test_they_swing_by_events_as_well():
+    model, data = chain(2, '<connect body1="b{}" body2="b{}" anchor="0 0 0"/>')
+    stiction.Simulator(model, stepper=stiction.EventDriven()).step(data, 50)
+    bare, alone = chain(
+        2, '<connect body1="b{}" body2="b{}" anchor="0 0 0"/>', ' contype="0" conaffinity="0"'
+    )
+    stiction.Simulator(bare, stepper=stiction.EventDriven()).step(alone, 50)
+    np.testing.assert_allclose(data.qpos, alone.qpos, atol=1e-9)
+
+
 def test_links_that_sites_join_are_told_apart():
     model, data = load("""
 <mujoco><worldbody>
