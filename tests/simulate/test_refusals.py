@@ -110,6 +110,21 @@ def test_an_actuator_that_drives_what_it_should_damp_is_named():
     assert state(data) == before
 
 
+@pytest.mark.parametrize(
+    "delayed",
+    [
+        '<actuator><motor joint="j" delay=".01" nsample="6"/></actuator>',
+        '<sensor><jointpos joint="j" delay=".01" nsample="6"/></sensor>',
+    ],
+)
+def test_delays_are_refused_as_what_they_are(delayed):
+    model, _ = load(f"""
+<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>{delayed}
+</mujoco>""")
+    with pytest.raises(InvalidInput, match="has actuators or sensors with delays"):
+        stiction.Simulator(model)
+
+
 def test_flexible_bodies_are_refused_by_name():
     model, _ = load("""
 <mujoco><worldbody>

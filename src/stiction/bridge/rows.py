@@ -3,7 +3,8 @@
 MuJoCo has made rows for what it would solve: equalities, dry friction, limits, contacts, in that
 order. Each becomes a block, by its kind:
 
-    equality        SOFT, as soft as the model says; or HOLD, one row each, where they are rigid
+    equality        SOFT, as soft as the model says; or HOLD, one row each, where they are rigid:
+                    at rest, or at the speed of the mocap body that leads it (`mocap.py`)
     dry friction    BOX
     limit           CONTACT with one row
     contact         CONTACT, its rows taken from the cone that the model has, elliptic or pyramidal
@@ -29,6 +30,7 @@ from stiction.bridge.layout import (
     pointer,
     size_of,
 )
+from stiction.bridge.mocap import is_led, led_speed
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.kernels.compile import kernel, leaf
 
@@ -39,8 +41,8 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _RBOUND, _SURFACE = (
-    offset("mjModel", name) for name in ("ngeom", "geom_rbound", "geom_surfacevel")
+_NGEOM, _NMOCAP, _RBOUND, _SURFACE = (
+    offset("mjModel", name) for name in ("ngeom", "nmocap", "geom_rbound", "geom_surfacevel")
 )
 _MOVES = offset("mjModel", "flg_surfacevel")
 _GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
@@ -98,6 +100,8 @@ class Place(IntEnum):
     X = 3
     Y = 4
     Z = 5
+    LED = 6
+    """1 if a mocap body leads this rigid equality."""
 
 
 @leaf
@@ -149,7 +153,7 @@ def _name_row(key, count, kind, which, e):
 
 
 @kernel
-def _read_single_rows(m, d, b: Blocks, rigid, touch, key, place):
+def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
     """Blocks of equalities, dry friction and limits; (how many, columns and entries they take)."""
     ne, nf, nl, nefc = integer(d + _NE), integer(d + _NF), integer(d + _NL), integer(d + _NEFC)
     dt, data = number(m + _TIMESTEP), b.data
@@ -159,7 +163,7 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, key, place):
     pos, loss = numbers(pointer(d + _EFC_POS), nefc), numbers(pointer(d + _EFC_LOSS), nefc)
     R, aref = numbers(pointer(d + _EFC_R), nefc), numbers(pointer(d + _EFC_AREF), nefc)
     kinds, ids = integers(pointer(d + _EFC_TYPE), nefc), integers(pointer(d + _EFC_ID), nefc)
-    largest = 0.0
+    largest, led = 0.0, rigid and pointer(m + _NMOCAP) > 0
     if rigid and ne > 0:
         for k in range(adr[ne - 1] + nnz[ne - 1]):
             largest = max(largest, abs(J[k]))
@@ -182,6 +186,9 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, key, place):
             if kind == Kind.HOLD and abs(J[adr[e] + k]) < NOISE * largest:
                 b.value[entry + k] = 0.0
         place[e, Place.GAP] = pos[e]
+        if led and kind == Kind.HOLD and is_led(m, ids[e]):
+            place[e, Place.LED] = 1.0
+            data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow)
         if kind == Kind.SOFT:
             data[e, Datum.DRAG] = 1.0 / R[e]
             data[e, Datum.BOUND] = dt * aref[e] + before
@@ -235,7 +242,7 @@ def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
 
 
 @leaf
-def _smaller_radius(rbound, first, second):
+def smaller_radius(rbound, first, second):
     """Radius of the smaller of two geoms [m]; a plane has none."""
     small, large = rbound[first], rbound[second]
     if small <= 0.0 or (large > 0.0 and large < small):
@@ -300,7 +307,7 @@ def _read_contacts(m, d, b: Blocks, viscosity, near, deep, key, place, count, co
         place[count, Place.GAP] = gap
         b.data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
-        if gap < 0.0 and gap < -deep * _smaller_radius(rbound, geoms[0], geoms[1]):
+        if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
         if moves and dim > 1:
@@ -331,7 +338,7 @@ def merge_gaps(m, b: Blocks, begin, count, key):
         while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
             end += 1
         if end - i > 1 and key[i, Key.INDEX] >= 0:
-            alike = SAME_GAP * _smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
+            alike = SAME_GAP * smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
             # The largest bound is the smallest gap; those below it by little take it over, then
             # the largest of what is left, and so on.
             limit = np.inf
@@ -350,15 +357,15 @@ def merge_gaps(m, b: Blocks, begin, count, key):
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, deep, key, place):
+def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, shallow, deep, key, place):
     """Fills the blocks and what identifies them; returns how many.
 
     viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`;
-    deep: `DEEP`, or infinite.
+    shallow: overlap that a step takes back whole; deep: `DEEP`, or infinite.
     """
     if integer(d + _NEFC) == 0:
         return 0
-    begin, columns, values = _read_single_rows(m, d, b, rigid, touch, key, place)
+    begin, columns, values = _read_single_rows(m, d, b, rigid, touch, shallow, key, place)
     count = _read_contacts(m, d, b, viscosity, near, deep, key, place, begin, columns, values)
     merge_gaps(m, b, begin, count, key)
     return count

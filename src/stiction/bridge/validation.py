@@ -22,8 +22,8 @@ def check_model(model: mujoco.MjModel) -> None:
     if not isinstance(model, mujoco.MjModel):
         raise InvalidInput("model", f"is a {type(model).__name__}, not a mujoco.MjModel")
     check_options(model)
+    _check_supported(model)  # first: what is refused is not looked at for edits
     check_edits(model)
-    _check_supported(model)
     for kind, values in (("geom", model.geom_friction), ("pair", model.pair_friction)):
         _not_negative(model, kind, "friction", values)
     for values, kind in ((model.body_mass, "body"), (model.body_inertia, "body")):

@@ -90,20 +90,23 @@ def put_point(
     field: Field, c: int, r: int, half: int, at: Triple, radius: float, reach: float, deep: float,
     out: Array, count: int,
 ) -> int:  # fmt: skip
-    """A ball around a point on one triangle."""
+    """A ball around a point on one triangle; deeper than `reach`, where the point itself is below
+    the triangle."""
     sx, sy = slopes(field, c, r, half)
     size = np.sqrt(1.0 + sx * sx + sy * sy)
     level = field.z[r, c] + sx * (at[0] - field.x - c * field.dx)
     level += sy * (at[1] - field.y - r * field.dy)
     far = (at[2] - level) / size
     gap = far - radius
-    if gap > reach or gap < -reach - deep:
+    if gap > reach:
         return count
     nx, ny, nz = -sx / size, -sy / size, 1.0 / size
     x, y, z = at[0] - far * nx, at[1] - far * ny, at[2] - far * nz
-    if not covers(field, c, r, half, x, y, INSIDE, INSIDE):
+    beyond_reach = gap < -reach - deep
+    if not beyond_reach and not covers(field, c, r, half, x, y, INSIDE, INSIDE):
         return count
-    if far < -deep and not covers(field, c, r, half, at[0], at[1], INSIDE, INSIDE):
+    deeper = beyond_reach or far < -deep
+    if deeper and not covers(field, c, r, half, at[0], at[1], INSIDE, INSIDE):
         return count
     return put(out, count, gap, x, y, z, nx, ny, nz)
 

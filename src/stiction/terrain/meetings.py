@@ -16,7 +16,8 @@ sphere is a corner with a radius; the axes of capsules and cylinders are edges w
 vertices touch as well. A cylinder has
 the points of its rims that are lowest, highest and half-way between over the plane of each
 triangle, and its rims where they cross edges. MuJoCo's own contact of a prism is kept, once, where
-none of these is as near, and if the surface does not rise above its plane beside it.
+none of these is as near, and if the surface does not rise above its plane beside it. Of a body that
+lies deep in the ground it is not: the nearest way out of a prism leads into the next one.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def fill_contacts(
             place, turn = frame_of(d, first)
             kept = integer(d + NCON)
             for contact in range(start, end, SIZE):
-                tells = is_news(contact, field, place, turn, room, found, tolerance)
+                tells = is_news(contact, field, place, turn, room, found, reach, tolerance)
                 if tells and not is_double(d, kept, contact):
                     add_contact(m, d, contact)
             for k in range(found):
@@ -270,9 +271,12 @@ def survey_features(
 @kernel
 def is_news(
     contact: int, field: Field, place: Array, turn: Array, found: Array, count: int,
-    tolerance: float,
+    reach: float, tolerance: float,
 ) -> bool:  # fmt: skip
     """Whether a contact of MuJoCo's tells more than the `count` that were found; see the head."""
+    for k in range(count):
+        if found[k, GAP] < -reach - SHALLOW_CORNER * tolerance:
+            return False
     dist = number(contact + DIST)
     n = turned_back(turn, numbers(contact + FRAME, 3))
     p = moved(turned_back(turn, minus(numbers(contact + POS, 3), place)), -0.5 * dist, n)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels.compile import kernel
+from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.triples import (
     Triple,
     column,
@@ -18,9 +18,44 @@ from stiction.kernels.triples import (
     turned_back,
 )
 from stiction.terrain.features import CROSSING, INSIDE, fits, put, put_point
-from stiction.terrain.height_field import FLAT, Field, cells_about, slopes, stands_out, vertex_of
+from stiction.terrain.height_field import (
+    FLAT,
+    Field,
+    cells_about,
+    is_ridge,
+    slopes,
+    stands_out,
+    vertex_of,
+)
 
 Array = NDArray[np.float64]
+
+
+@leaf
+def bounds_of(shift: Triple, axes: Array, radius: float, half: float) -> tuple[Triple, Triple]:
+    """(lowest, highest) coordinates of a cylinder's points."""
+    x = half * abs(axes[0, 2]) + radius * np.hypot(axes[0, 0], axes[0, 1])
+    y = half * abs(axes[1, 2]) + radius * np.hypot(axes[1, 0], axes[1, 1])
+    z = half * abs(axes[2, 2]) + radius * np.hypot(axes[2, 0], axes[2, 1])
+    return minus(shift, (x, y, z)), moved(shift, 1.0, (x, y, z))
+
+
+@leaf
+def top_of(field: Field, c: int, r: int) -> float:
+    """Height of the highest point of the cell (c, r)."""
+    z = field.z
+    return max(max(z[r, c], z[r, c + 1]), max(z[r + 1, c], z[r + 1, c + 1]))
+
+
+@leaf
+def is_beside(
+    field: Field, c: int, r: int, ec: int, er: int, center: Triple, wide_x: float, wide_y: float
+) -> bool:
+    """Whether what lies between the vertices (c, r) and (ec, er), as seen from above, is farther
+    off from a point than that."""
+    x, y = field.x + c * field.dx - center[0], field.y + r * field.dy - center[1]
+    far_x, far_y = x + (ec - c) * field.dx, y + (er - r) * field.dy
+    return x > wide_x or far_x < -wide_x or y > wide_y or far_y < -wide_y
 
 
 @kernel
@@ -29,11 +64,11 @@ def put_caps(
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """Vertices of the surface that stand out of it on the caps of a cylinder."""
-    wide = radius + half + reach
-    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
+    low, high = bounds_of(shift, axes, radius, half)
+    c0, c1, r0, r1 = cells_about(field, low, high, reach)
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
-            if field.z[r, c] < shift[2] - wide or not stands_out(field, c, r):
+            if field.z[r, c] < low[2] - reach or not stands_out(field, c, r):
                 continue
             vertex = vertex_of(field, c, r)
             local = turned_back(axes, minus(vertex, shift))
@@ -52,12 +87,17 @@ def put_rims(
     out: Array, count: int,
 ) -> int:  # fmt: skip
     """The rims of a cylinder on triangles, and where they cross edges of the surface."""
-    wide = radius + half + reach
-    c0, c1, r0, r1 = cells_about(field, shift, shift, wide)
+    low, high = bounds_of(shift, axes, radius, half)
+    c0, c1, r0, r1 = cells_about(field, low, high, reach)
     axis = column(axes, 2)
+    # How far a rim reaches out from its center.
+    wide_x = radius * np.hypot(axes[0, 0], axes[0, 1]) + reach + deep
+    wide_y = radius * np.hypot(axes[1, 0], axes[1, 1]) + reach + deep
+    drop = radius * np.hypot(axes[2, 0], axes[2, 1]) + reach
     for r in range(r0, r1 + 1):
         for c in range(c0, c1 + 1):
-            for part in range(2 * (r < r1 and c < c1)):
+            top = top_of(field, c, r) if r < r1 and c < c1 else -np.inf
+            for part in range(2 * (top >= low[2] - reach)):
                 sx, sy = slopes(field, c, r, part)
                 normal = scaled(1.0 / np.sqrt(1.0 + sx * sx + sy * sy), (-sx, -sy, 1.0))
                 lean = dot(normal, axis)
@@ -67,6 +107,10 @@ def put_rims(
                 across = cross(axis, down)
                 for cap in (-1.0, 1.0):
                     center = moved(shift, cap * half, axis)
+                    if top < center[2] - drop or is_beside(
+                        field, c, r, c + 1, r + 1, center, wide_x, wide_y
+                    ):
+                        continue
                     # Of the cap that is farther away the lowest point is enough.
                     points = 4 if cap * lean < 0.0 else 1
                     for k in range(points):
@@ -77,10 +121,15 @@ def put_rims(
                 ec, er = c + (kind != 1), r + (kind != 0)
                 if ec >= field.z.shape[1] or er >= field.z.shape[0]:
                     continue
-                if max(field.z[r, c], field.z[er, ec]) < shift[2] - wide:
+                top = max(field.z[r, c], field.z[er, ec])
+                if top < low[2] - reach or not is_ridge(field, c, r, kind):
                     continue
                 for cap in (-1.0, 1.0):
                     center = moved(shift, cap * half, axis)
+                    if top < center[2] - drop or is_beside(
+                        field, c, r, ec, er, center, wide_x, wide_y
+                    ):
+                        continue
                     count = put_rim_crossings(
                         field, c, r, kind, ec, er, center, axes, cap, radius, reach, out, count
                     )

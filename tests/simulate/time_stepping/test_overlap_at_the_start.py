@@ -166,3 +166,42 @@ def test_overlap_along_a_hinges_own_axis_neither_stops_the_hinge_nor_flings_what
         model.opt.disableflags = before
     np.testing.assert_allclose(data.qpos, free.qpos, atol=1e-6)
     np.testing.assert_allclose(data.qvel, free.qvel, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::stiction.OverlapWarning")
+@pytest.mark.parametrize("depth", [0.3, 15.0])
+@pytest.mark.parametrize("kind", ["box", "sphere", "capsule", "cylinder", "ellipsoid"])
+def test_what_starts_deep_below_the_ground_comes_out_at_a_bounded_speed(kind, depth):
+    model, data = load(f"""
+<mujoco><worldbody><geom type="plane" size="9 9 1"/>
+  <body pos="0 0 {-depth}"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body>
+</worldbody></mujoco>""")
+    sim = stiction.Simulator(model)
+    share = 0.05 * model.geom_rbound[1]
+    for _ in range(20):
+        before = data.qpos[2]
+        sim.step(data)
+        assert data.qpos[2] - before == pytest.approx(share, rel=1e-6)
+        np.testing.assert_allclose(data.qvel, 0.0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::stiction.OverlapWarning")
+@pytest.mark.parametrize("depth", [0.3, 0.7])
+@pytest.mark.parametrize("kind", ["box", "sphere", "capsule", "cylinder"])
+def test_what_starts_deep_in_a_height_field_comes_out_upwards(kind, depth):
+    """The nearest way out of the prism that it is in leads into the next one."""
+    model, data = load(f"""
+<mujoco>
+  <asset><hfield name="hills" nrow="10" ncol="10" size="5 5 1 1"/></asset>
+  <worldbody><geom type="hfield" hfield="hills"/>
+    <body pos=".2 .1 {-depth}"><freejoint/><geom type="{kind}" size=".1 .1 .1"/></body>
+  </worldbody></mujoco>""")
+    sim = stiction.Simulator(model)
+    share = 0.05 * model.geom_rbound[1]
+    for _ in range(10):
+        before = data.qpos.copy()
+        assert sim.step(data).certificate.passed
+        assert data.qpos[2] - before[2] == pytest.approx(share, rel=1e-6)
+        np.testing.assert_allclose(data.qpos[:2], before[:2], atol=1e-9)
+    sim.step(data, 500)
+    assert data.qpos[2] == pytest.approx(0.2 if kind == "capsule" else 0.1, abs=1e-5)

@@ -26,7 +26,6 @@ from stiction.contact.problem.block_problem import box_rows, dense_mass, first_r
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.simulate.derivatives.differences import Columns
 from stiction.simulate.derivatives.reading import ALIKE
-from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.tolerances import RESIDUAL
 
 Indices = NDArray[np.int64]
@@ -123,7 +122,8 @@ class StepLinearization:
             members = np.flatnonzero(step.island == island)
             contacts = members[step.kind[members] == Kind.CONTACT]
             joints = members[step.kind[members] == Kind.HOLD]
-            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[joints]), [0.0]])
+            unled = joints[step.place[joints, Place.LED] == 0.0]
+            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[unled]), [0.0]])
             deep = float(depth.max())
             at_rest = not deep > step.slack
             if np.isinf(step.slack):
@@ -134,11 +134,11 @@ class StepLinearization:
                 held[contacts] = pressed[contacts] & touches
                 continue
             if deep > step.shallow:
-                share = max(CAUTIOUS, step.shallow / deep)
-                deepest = np.concatenate([contacts, joints])[np.argmax(depth[:-1])]
-                for i in (*contacts[step.gap[contacts] <= 0.0], *joints):
+                share = step.shallow / deep
+                deepest = np.concatenate([contacts, unled])[np.argmax(depth[:-1])]
+                for i in (*contacts[step.gap[contacts] <= 0.0], *unled):
                     self._share[i] = share
-                    self._deepest[i] = deepest if share > CAUTIOUS else -1
+                    self._deepest[i] = deepest
             wanted = -self._share[contacts] * step.gap[contacts] / step.dt
             tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * np.abs(speed[contacts]).max()
             held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
@@ -237,7 +237,7 @@ class StepLinearization:
                 np.concatenate([push, none]),
                 (speed[:, 0] - bound)[self._contacts],
                 slip[self._contacts, 1:3],
-                np.concatenate([speed[self._joints, 0], none]),
+                np.concatenate([(speed[:, 0] - data[:, Datum.BOUND])[self._joints], none]),
                 np.where((r == 3)[:, None], slip[i, 3], speed[i, r]),
                 data[self._contacts, Datum.SLIDE],
                 data[self._contacts, Datum.DRAG],

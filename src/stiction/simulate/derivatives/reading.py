@@ -19,7 +19,6 @@ from stiction.simulate.derivatives.maps import pair_end
 from stiction.simulate.derivatives.memory import Working, unpack_working
 from stiction.simulate.derivatives.motions import six_dot
 from stiction.simulate.time_stepping.config import Config
-from stiction.simulate.time_stepping.finish import CAUTIOUS
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
 from stiction.tolerances import RESIDUAL
 
@@ -95,7 +94,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 touches = touches or (pressed and step.place[i, Place.GAP] <= config.touch)
                 if -step.place[i, Place.GAP] > deep:
                     deep, which = -step.place[i, Place.GAP], i
-        share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
+        share = 1.0 if deep <= config.shallow else config.shallow / deep
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
             gap = step.place[i, Place.GAP]
@@ -106,7 +105,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
             if deep > config.slack:
                 if gap <= 0.0:
                     w.share[i] = share
-                    w.deepest[i] = which if CAUTIOUS < share < 1.0 else -1
+                    w.deepest[i] = which if share < 1.0 else -1
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
                 holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
             if holds:

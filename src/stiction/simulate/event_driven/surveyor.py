@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stiction.bridge import layout, library, margins, validation
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID
 from stiction.bridge.guard import Guard, caught, leave
+from stiction.bridge.joined import exclude_joined
 from stiction.bridge.layout import offset
 from stiction.errors import StictionError
 from stiction.kernels import stage as stages
@@ -103,6 +104,7 @@ def _refine(m: int, d: int, options: int) -> None:
         mend(m, d, number(options))
     if number(options + 16) > 0.0:
         refine_contacts(m, d)
+    exclude_joined(m, d)
     mj.make_constraint(m, d)
 
 

@@ -46,6 +46,7 @@ from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
 from stiction.simulate.time_stepping.jammed import part_island
+from stiction.simulate.time_stepping.led import lead_rows
 from stiction.simulate.time_stepping.loop import (
     Slot,
     Turn,
@@ -165,7 +166,11 @@ class TimeEngine:
         session[Slot.STEPS] = stage.address
         for needed, late in (
             (self._restitution.any(), take_impacts),
-            (own.model.neq and self.settings.equality != "rigid", free_islands),
+            (
+                own.model.neq and (self.settings.equality != "rigid" or own.model.nmocap),
+                free_islands,
+            ),
+            (own.model.neq and own.model.nmocap and self.settings.equality == "rigid", lead_rows),
         ):
             if needed:
                 late.address  # noqa: B018  (compiled here, and not in the middle of a run)

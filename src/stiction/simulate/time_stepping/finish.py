@@ -8,6 +8,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.ahead import settle_marks
 from stiction.bridge.forces import exclude_idle, show_limits, write_forces
 from stiction.bridge.layout import number, numbers, offset, pointer
+from stiction.bridge.mocap import ELSEWHERE
 from stiction.bridge.rows import Place
 from stiction.contact.certificate.grading import GradingWorkspace
 from stiction.contact.certificate.modes import read_modes
@@ -23,19 +24,17 @@ from stiction.contact.problem.blocks import (
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
 from stiction.kernels.clock import ticks
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.jammed import part_jammed
+from stiction.simulate.time_stepping.led import soften
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _QPOS, _QVEL, _QACC, _CONSTRAINT = (
     offset("mjData", name) for name in ("qpos", "qvel", "qacc", "qfrc_constraint")
 )
-
-CAUTIOUS = 0.2
-"""Share of a deep overlap that one step takes back."""
 
 JAMMED = 1e-3
 """Residual of the overlap's problem above which it has no answer: no motion takes all of the
@@ -115,16 +114,22 @@ def write_step(
 
 @lean
 def _depth(b: Blocks, g: Graph, k, step: Step):
-    """Deepest overlap, or error of a rigid equality, in island k [m, rad]."""
+    """Deepest overlap, or error of a rigid equality that nothing leads, in island k [m, rad]."""
     deepest = 0.0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         gap, kind = step.place[i, Place.GAP], b.head[i, Head.KIND]
         if kind == Kind.CONTACT:
             deepest = max(deepest, -gap)
-        elif kind == Kind.HOLD:
+        elif kind == Kind.HOLD and step.place[i, Place.LED] == 0.0:
             deepest = max(deepest, abs(gap))
     return deepest
+
+
+@lean_leaf
+def _lag(i, dt, b: Blocks, newton: NewtonWorkspace, step: Step):
+    """Error that v+ leaves of block i, which a mocap body leads [m, rad]."""
+    return step.place[i, Place.GAP] + dt * (newton.u[i, 0] + b.data[i, Datum.BOUND])
 
 
 @lean
@@ -148,12 +153,16 @@ def pose_overlap(
     The same blocks without friction, their first rows alone, at rest, with the bounds that the
     gaps leave after v+, whose speeds newton.u holds: their solution, added to v+ for the positions
     alone, moves bodies apart without adding to their energy. Islands without overlap have nothing
-    to solve, and neither have those that are known to be jammed: `step.kept` has their bounds.
+    to solve, and neither have those that are known to be jammed: `step.kept` has their bounds. What
+    mocap bodies lead gives way to contact (`led.py`).
     """
     dt = number(m + _TIMESTEP)
     deepest = 0.0
     for k in range(g.size[Size.ISLANDS]):
         deepest = max(deepest, _depth(b, g, k, step))
+    for i in range(step.counts[Count.LED_ROWS]):
+        if step.place[i, Place.LED] == 1.0:
+            deepest = max(deepest, abs(_lag(i, dt, b, newton, step)))
     step.counts[Count.PROJECTED] = 0
     step.figure[Figure.GAP] = -deepest
     for j in range(newton.v.shape[0]):
@@ -162,7 +171,7 @@ def pose_overlap(
         return 0.0
     for k in range(g.size[Size.ISLANDS]):
         deep = _depth(b, g, k, step)
-        share = 1.0 if deep <= config.shallow else max(CAUTIOUS, config.shallow / deep)
+        share = 1.0 if deep <= config.shallow else config.shallow / deep
         known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
             i = g.member[at]
@@ -171,6 +180,12 @@ def pose_overlap(
             b.head[i, Head.ROWS] = 1
             if kind == Kind.BOX:
                 b.data[i, Datum.LIMIT] = 0.0
+            elif step.place[i, Place.LED] == 1.0:
+                lag = _lag(i, dt, b, newton, step)
+                if abs(lag) > ELSEWHERE * config.shallow:
+                    lag = config.shallow if lag > 0.0 else -config.shallow
+                bound = -lag / dt
+                soften(b, i, newton.weight)
             elif deep > config.slack and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:

@@ -55,6 +55,7 @@ from stiction.simulate.time_stepping.finish import (
     pose_overlap,
     write_step,
 )
+from stiction.simulate.time_stepping.led import has_led_rows, lead
 from stiction.simulate.time_stepping.pose import (
     compare_with_last,
     diverges,
@@ -142,6 +143,8 @@ def _pose(m, d, config: Config, ground, address, found):
     if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight):
         return Stop.ROOM
     count = step.counts[Count.BLOCKS]
+    if has_led_rows(step, count):
+        lead(address, config.budget)
     if config.bounce < np.inf:
         bounce(
             m, config.bounce, config.law, config.facets, config.budget, config.tolerance, address,
@@ -288,6 +291,8 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 config.budget,
             )  # fmt: skip
             request.setting[Setting.COARSE] = 1
+            if counts[Count.LED_ROWS] > 0:
+                free_all(address)
             solve_all(address, counts[Count.BLOCKS])
             check_overlap(m, b, g, s, newton, request, step, deepest, address)
         integrate(m, d, newton, step)

@@ -9,6 +9,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.ahead import leave_out
 from stiction.bridge.forces import hide_ahead, hide_limits
 from stiction.bridge.gyroscopic import steady_spin
+from stiction.bridge.joined import exclude_joined
 from stiction.bridge.layout import (
     flags,
     integer,
@@ -272,6 +273,8 @@ def meet(
                 m, d, step.reach, config.touch, step.live, step.depth, step.kick
             )
     exclude_ghosts(m, d, step.reach, config.touch)
+    if config.rigid:
+        exclude_joined(m, d)
     mj.make_constraint(m, d)
     if _full(d) != before:
         return Stop.ARENA
@@ -384,8 +387,8 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
     if blocks > b.head.shape[0] or entries > b.value.shape[0]:
         return False
     count = read_rows(
-        m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.deep, step.key,
-        step.place,
+        m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.shallow,
+        config.deep, step.key, step.place,
     )  # fmt: skip
     if config.once:
         place = step.place[:count]

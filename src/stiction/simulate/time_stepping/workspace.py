@@ -72,6 +72,8 @@ class Count(IntEnum):
     """Ticks that the last steps took after that."""
     WHIRLS = 22
     """1 if a tree turns fast (`whirling.py`)."""
+    LED_ROWS = 23
+    """Blocks up to the last one that a mocap body leads (`led.py`)."""
 
 
 class Seen(IntEnum):
