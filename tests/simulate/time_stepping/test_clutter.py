@@ -270,7 +270,7 @@ def test_a_body_with_many_contacts_and_few_degrees_of_freedom_is_left_to_pivotin
 
 
 @pytest.mark.parametrize("seed", [1, 4])
-def test_chain_that_lands_is_seldom_left_to_paths_that_turn(seed):
+def test_chain_that_lands_is_seldom_left_to_the_interior_point(seed):
     link = '<geom type="capsule" size=".02 .028" euler="0 90 0" mass=".1"/>'
     joint = '<joint type="ball" pos="-.05 0 0" damping="1e-3"/>'
     body = f'<body pos="0 0 2.3" euler="0 80 0"><freejoint/>{link}'
@@ -285,5 +285,5 @@ def test_chain_that_lands_is_seldom_left_to_paths_that_turn(seed):
     for _ in range(600):
         engine.step(data, 1)
         attempts.append(int(engine.work.step.counts[Count.ATTEMPTS]))
-    assert sum(count > 0 for count in attempts) > 20  # the interior point's are not few
-    assert sum(count > 1 for count in attempts) <= 15
+    assert sum(count > 0 for count in attempts) <= 36
+    assert sum(count > 1 for count in attempts) <= 12

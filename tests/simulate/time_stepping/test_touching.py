@@ -23,6 +23,21 @@ def test_a_foot_that_stands_still_touches_though_its_path_is_curved(contact):
     assert sim.statistics.worst <= 1e-6
 
 
+@pytest.mark.parametrize(("gap", "stays"), [(3e-8, True), (3e-7, False)])
+def test_a_gap_below_a_millionth_of_what_moves_is_left_and_a_larger_one_closes(gap, stays):
+    # Gaps of some nanometres that redundant contacts would have to close contradict each other.
+    model, data = load("""<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+        <body pos="0 0 .05"><freejoint/><geom size=".05" mass="1"/></body></worldbody></mujoco>""")
+    data.qpos[2] += gap
+    before = data.qpos[2]
+    stiction.Simulator(model).step(data)
+    if stays:
+        assert data.qpos[2] == before
+        assert not data.qvel.any()
+    else:
+        assert data.qpos[2] == pytest.approx(0.05, abs=1e-12)
+
+
 VALLEY = """
 <mujoco>
   <option timestep=".002"/>

@@ -189,3 +189,6 @@ def drift_island(address, k, load, content, least):
         before = residual
     copy_island(g, s, k, work.best_f, work.best_v, f, v)
     return best
+
+
+drift = drift_island.external
