@@ -28,13 +28,13 @@ _GAINS = (int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE))
 
 
 def clamps(model: mujoco.MjModel) -> tuple[Array, Array]:
-    """(lowest, highest) forces of actuators (nu,), by their own ranges and by that of the joint
+    """(lowest, highest) forces of actuators, by their own ranges and by that of the joint
     that one acts on, infinite where there is none."""
-    low, high = np.full(model.nu, -np.inf), np.full(model.nu, np.inf)
+    low, high = np.full(model.nactuator, -np.inf), np.full(model.nactuator, np.inf)
     own = model.actuator_forcelimited != 0
     low[own], high[own] = model.actuator_forcerange[own].T
     for k in np.flatnonzero(np.isin(model.actuator_trntype, _JOINTS)):
-        joint, gear = model.actuator_trnid[k, 0], model.actuator_gear[k, 0]
+        joint, gear = model.actuator_trnid[k, 0], model.actuator_gear[model.actuator_outadr[k], 0]
         if model.jnt_actfrclimited[joint] and gear != 0.0:
             ends = np.sort(model.jnt_actfrcrange[joint] / gear)
             low[k], high[k] = max(low[k], ends[0]), min(high[k], ends[1])
@@ -51,10 +51,13 @@ class Servos:
         damped = (gain[:, 2] != 0.0) | (bias[:, 2] != 0.0)
         known = np.isin(model.actuator_gaintype, _GAINS)
         known &= np.isin(model.actuator_biastype, (_NONE, _AFFINE))
+        known &= (model.actuator_ctrlnum == 1) & (model.actuator_outnum == 1)
         low, high = clamps(model)
         self._index = np.flatnonzero(known & damped & (np.isfinite(low) | np.isfinite(high)))
         self._low, self._high = low[self._index], high[self._index]
         self._gain, self._bias = gain[self._index], bias[self._index]
+        self._control = model.actuator_ctrladr[self._index]
+        self._output = model.actuator_outadr[self._index]
         self._model = model
 
     def __len__(self) -> int:
@@ -64,23 +67,24 @@ class Servos:
         """(forces before the clamp, how they change with the speed), at the lengths and moments
         that were last evaluated, and at the speeds of now."""
         model, index = self._model, self._index
-        ctrl, last = data.ctrl[index].copy(), model.actuator_actadr + model.actuator_actnum - 1
-        low, high = model.actuator_ctrlrange[index].T
-        clamped = model.actuator_ctrllimited[index] != 0
+        last = model.actuator_actadr + model.actuator_actnum - 1
+        ctrl = data.ctrl[self._control].copy()
+        low, high = model.actuator_ctrlrange[self._control].T
+        clamped = model.actuator_ctrllimited[self._control] != 0
         if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_CLAMPCTRL:
             clamped[:] = False
         ctrl[clamped] = np.clip(ctrl, low, high)[clamped]
         active = model.actuator_actnum[index] > 0
         ctrl[active] = data.act[last[index[active]]]
         speed = [self._along(data, k, data.qvel) for k in range(len(index))]
-        state = np.stack([np.ones(len(index)), data.actuator_length[index], speed])
+        state = np.stack([np.ones(len(index)), data.actuator_length[self._output], speed])
         force = (self._gain.T * state).sum(axis=0) * ctrl + (self._bias.T * state).sum(axis=0)
         return force, self._gain[:, 2] * ctrl + self._bias[:, 2]
 
     def _along(self, data: mujoco.MjData, k: int, velocity: Array) -> float:
         """What the k-th servo sees of a velocity (nv,)."""
-        begin = int(data.moment_rowadr[self._index[k]])
-        end = begin + int(data.moment_rownnz[self._index[k]])
+        begin = int(data.moment_rowadr[self._output[k]])
+        end = begin + int(data.moment_rownnz[self._output[k]])
         columns = data.moment_colind[begin:end]
         return float(data.actuator_moment[begin:end] @ velocity[columns])
 
