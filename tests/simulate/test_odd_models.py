@@ -50,10 +50,27 @@ normal geom1="ball" geom2="post" cutoff="1"|fromto geom1="ball" geom2="post" cut
 e_potential|e_kinetic|contact geom1="ball" num="2" data="found force dist"|
 insidesite site="tip" objtype="body" objname="arm"|user dim="2"
 """.replace("\n", "").split("|")
-FLAGS = """
-constraint equality frictionloss limit contact spring damper gravity clampctrl warmstart
-filterparent actuation refsafe sensor midphase eulerdamp autoreset nativeccd island
-""".split()
+FLAGS = (
+    "constraint",
+    "equality",
+    "frictionloss",
+    "limit",
+    "contact",
+    "spring",
+    "damper",
+    "gravity",
+    "clampctrl",
+    "warmstart",
+    "filterparent",
+    "actuation",
+    "refsafe",
+    "sensor",
+    "midphase",
+    "eulerdamp",
+    "autoreset",
+    "nativeccd",
+    "island",
+)
 OPTIONS = {
     "no gravity": '<option gravity="0 0 0"/>',
     "sideways": '<option gravity="9 0 -1"/>',
