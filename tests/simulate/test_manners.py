@@ -178,6 +178,12 @@ def test_reset_takes_keyframes_by_number_and_name():
             sim.reset(data, key)
 
 
+def test_a_keyframe_by_name_where_none_has_one_is_told_so():
+    model, data = load(BOX)
+    with pytest.raises(InvalidInput, match="'home': the model has none with a name"):
+        stiction.Simulator(model).reset(data, "home")
+
+
 def test_a_controller_between_step1_and_step2_sees_the_state_as_it_is():
     sensor = '<sensor><framepos objtype="body" objname="box"/></sensor>'
     model, data = load(BOX.replace("</worldbody>", f"</worldbody>{sensor}"))

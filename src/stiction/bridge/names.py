@@ -52,6 +52,8 @@ def keyframe_of(model: mujoco.MjModel, keyframe: int | str) -> int:
     if isinstance(keyframe, str):
         names = [model.key(k).name for k in range(model.nkey)]
         if keyframe not in names:
+            if not any(names):
+                raise InvalidInput("keyframe", f"is {keyframe!r}: the model has none with a name")
             raise InvalidInput("keyframe", f"is {unknown(keyframe, filter(None, names))}")
         return names.index(keyframe)
     if not is_count(keyframe, 0) or keyframe >= model.nkey:

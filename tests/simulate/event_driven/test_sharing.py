@@ -1,5 +1,6 @@
 """Loads that contacts can share in several ways, `EventDriven`."""
 
+import mujoco
 import numpy as np
 
 from stiction import scenes
@@ -48,3 +49,25 @@ def test_coulombs_law_leaves_open_whether_it_turns():
     assert shared.certificate.worst < 1e-8
     assert first.certificate.worst < 1e-8
     assert not first.forces.normal[~front].any()
+
+
+def test_a_pinched_capsule_is_held_while_something_else_slides():
+    """Parts that share no body share their loads apart."""
+    spec = mujoco.MjSpec.from_string(scenes.get("pinch").xml())
+    body = spec.worldbody.add_body(pos=[3.0, 0.0, 0.1])
+    body.add_freejoint()
+    body.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.1, 0.1, 0.1])
+    floor = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[2.0, 2.0, 0.1])
+    floor.pos = [3.0, 0.0, -0.1]
+    model = spec.compile()
+    _, pinch, _ = scenes.load("pinch")
+    data = mujoco.MjData(model)
+    data.ctrl[:] = pinch.ctrl
+    data.qvel[-6] = 1.0
+    data.qpos[: len(pinch.qpos)] = pinch.qpos
+    still = data.qvel.size - 6
+    engine = EventEngine(model, Coulomb(), EventDriven())
+    for _ in range(40):
+        engine.step(data)
+        np.testing.assert_allclose(data.qvel[:still], 0.0, atol=1e-12)
+    assert 0.0 < data.qvel[-6] < 0.99

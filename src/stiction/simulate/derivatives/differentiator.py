@@ -154,6 +154,7 @@ class Differentiator:
             work.newton.v - velocity,
             graph.member[: int(graph.members[islands])].copy(),
             graph.members[: islands + 1].copy(),
+            step.released.copy(),
         )
 
     def _put(self, physics: Array) -> None:
@@ -183,6 +184,7 @@ class Differentiator:
         engine, record = self._engine, taken.record
         config = engine.config
         self._put(physics)
+        self._work.step.released[:] = taken.released
         if self._call(pose) == Stop.ERROR:
             raise self._gave_up()
         step = self._work.step

@@ -33,6 +33,7 @@ class Taken:
     correction: Array  # (nv,) of overlap
     member: Indices  # blocks of all islands, one island after the other
     members: Indices  # where each one's begin, and the end
+    released: Indices  # (nactuator,) servos (`bridge/servos.py`)
 
     @property
     def islands(self) -> Indices:

@@ -20,6 +20,7 @@ from stiction.bridge import library as mj
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer, table, words
+from stiction.bridge.servos import Release
 from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.derivatives.soft_system import gives_way
 from stiction.contact.problem.blocks import ROWS
@@ -265,8 +266,11 @@ def _bounces(count, step: Step):
 
 @lean
 def _is_bounded(step: Step):
-    """Whether Coriolis forces were not taken as they are (`whirling.py`)."""
+    """Whether Coriolis forces were not taken as they are (`whirling.py`), or servos released
+    (`bridge/servos.py`)."""
     found = False
+    for a in range(step.released.shape[0]):
+        found = found or step.released[a] == Release.RELEASED
     if step.counts[Count.WHIRLS] == 1:
         for j in range(step.coriolis.shape[1]):
             found = found or step.coriolis[1, j] != 0.0

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
+from stiction.contact.problem.cone_islands import label_cones, part_of
 from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.sharing import share_load
@@ -95,31 +96,67 @@ def _fix_units(cones: Cones, sliding: Mask, direction: Array, turning: Array) ->
     return fixed, along
 
 
+@kernel
+def _drive_part(
+    cones: Cones, fixed: Mask, along: Array, theta: Array, phi: Array, warm: bool
+) -> tuple[Array, Array, Any, int]:
+    """(theta, phi, code, steps) from a guess if `warm`, else from a load that is shared, if that
+    can be, or from nothing."""
+    spent, n = 0, cones.normal.shape[0]
+    if not warm:
+        theta, phi, warm = share_load(cones, fixed)
+    if warm:
+        theta, phi, code, spent, _ = solve_driving(
+            cones, fixed, along, theta, phi, WARM_STEPS * max(1, n), DRIVING_ROUNDS, 1
+        )
+        if code == Code.SOLVED:
+            return theta, phi, code, spent
+    theta, phi, code, steps, _ = solve_driving(
+        cones, fixed, along, np.empty(0), np.empty((0, 2)), step_limit(n, fixed.shape[0]),
+        DRIVING_ROUNDS, ORDERS,
+    )  # fmt: skip
+    return theta, phi, code, spent + steps
+
+
+@kernel
+def _drive_parts(
+    cones: Cones, fixed: Mask, along: Array, theta: Array, phi: Array, warm: bool
+) -> tuple[Any, int]:
+    """(code, steps) of all parts that share no coordinate; theta and phi are their guess, and
+    become the answer."""
+    count, of_contact, of_unit, of_column = label_cones(cones)
+    worst, spent = np.int64(Code.SOLVED), 0
+    for k in range(count):
+        part, contacts, units = part_of(cones, k, of_contact, of_unit, of_column)
+        old, old_phi, load = theta[contacts], phi[units], part.load
+        for i in range(contacts.shape[0]):
+            old[i] /= load
+        for u in range(units.shape[0]):
+            old_phi[u, 0], old_phi[u, 1] = old_phi[u, 0] / load, old_phi[u, 1] / load
+        found, found_phi, code, steps = _drive_part(
+            part, fixed[units], along[units], old, old_phi, warm
+        )
+        spent += steps
+        if code != Code.SOLVED:
+            worst = np.int64(code)
+        for i in range(contacts.shape[0]):
+            theta[contacts[i]] = found[i] * load
+        for u in range(units.shape[0]):
+            phi[units[u], 0], phi[units[u], 1] = found_phi[u, 0] * load, found_phi[u, 1] * load
+    return worst, spent
+
+
 @stage("int64(intp)", eager=False, counted=True)
 def drive_packed(address: int) -> Any:
     """The code of the answer to `Drive` at that address."""
     (p,) = _unpack(address)
     cones, joints = build_cones(p, p)
     fixed, along = _fix_units(cones, p.sliding, p.direction, p.turning)
-    theta, phi, spent = np.empty(0), np.empty((0, 2)), 0
-    limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
-    if p.old_normal.shape[0] == p.normal.shape[0] and p.old_box.shape[0] == p.box.shape[0]:
+    theta, phi = np.zeros(cones.normal.shape[0]), np.zeros((fixed.shape[0], 2))
+    warm = p.old_normal.shape[0] == p.normal.shape[0] and p.old_box.shape[0] == p.box.shape[0]
+    if warm:
         theta, phi = from_impulses(cones, p.old_normal, p.old_tangent, p.old_box)
-        limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
-    else:
-        shared, shared_phi, holds = share_load(cones, fixed)
-        if holds:
-            theta, phi = shared, shared_phi
-            limit, attempts = WARM_STEPS * max(1, cones.normal.shape[0]), 1
-    while True:
-        theta, phi, code, steps, _ = solve_driving(
-            cones, fixed, along, theta, phi, limit, DRIVING_ROUNDS, attempts
-        )
-        spent += steps
-        if code == Code.SOLVED or attempts == ORDERS:
-            break
-        theta, phi = np.empty(0), np.empty((0, 2))
-        limit, attempts = step_limit(cones.normal.shape[0], fixed.shape[0]), ORDERS
+    code, spent = _drive_parts(cones, fixed, along, theta, phi, warm)
     normal, tangent, joint, box = to_impulses(p, cones, joints, theta, phi)
     acceleration = whitening.momentum_change(p, 1.0, normal, tangent, joint, box)
     linear.solve(p.upper, p.last, acceleration)

@@ -84,7 +84,8 @@ CIRCLES = 0.01
 followed: each stop of the part along its direction leaves less across it, and so on for ever."""
 
 BRIEF = 1e-3
-"""Length of a piece, in steps, that is taken though a fast impact may lie within it."""
+"""Length of a piece, in steps, that is taken though a fast impact may lie within it, or a
+servo come off its largest force."""
 
 SLIPS = 1e3
 """Slip, in units of the speeds that count as rest, above which contacts that may not slip get an
@@ -192,7 +193,8 @@ class EventEngine:
         If it cannot be taken qpos, qvel, act and time are as before, and an exception says why.
         """
         began = perf_counter()
-        if data is None or data is not self._known():
+        new = data is None or data is not self._known()
+        if new:
             validation.check_data(self._own.model, data)
             self._known = weakref.ref(data)
         if self._own.follow():
@@ -202,7 +204,7 @@ class EventEngine:
         before = State(data.qpos.copy(), data.qvel.copy(), data.act.copy())
         start = float(data.time)
         try:
-            return self._step(data, before, start, began)
+            return self._step(data, before, start, began, new)
         except BaseException:
             data.qpos[:], data.qvel[:], data.act[:] = before
             data.time = start
@@ -215,7 +217,10 @@ class EventEngine:
         mujoco.mj_fwdVelocity(self._own.source, data)
         mujoco.get_mjcb_control()(self._own.source, data)
 
-    def _step(self, data: mujoco.MjData, before: State, start: float, began: float) -> Report:
+    def _step(
+        self, data: mujoco.MjData, before: State, start: float, began: float, new: bool
+    ) -> Report:
+        """new: whether the data may not have been evaluated."""
         if not inputs_are_finite(self._own.address, data._address):
             raise validation.not_finite(self._own.model, data)
         self._motion.start(data)
@@ -226,7 +231,10 @@ class EventEngine:
         self._guess: Forces | None = None
         if self._calm is not None:
             self._keep_last()
-            if self._calm.take(data, start + self.dt):
+            clamped = new or self._motion.servos.are_clamped(data)
+            if not (clamped and len(self._motion.servos)) and self._calm.take(
+                data, start + self.dt
+            ):
                 return self._finish_calm(data, began)
             data.qpos[:], data.qvel[:], data.act[:] = before
             data.time = start
@@ -296,6 +304,8 @@ class EventEngine:
         if smooth:
             held = held or motion.hold(phase, self._guess)
             self._guess = held.forces
+            clamped = motion.servos.time_left(motion.data, held.forces.acceleration)
+            left = min(left, max(clamped, BRIEF * self.dt))
             phase, first = motion.choose_slips(phase, held, left)
             found = motion.first_event(phase, held, first, left)
         else:

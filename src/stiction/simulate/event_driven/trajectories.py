@@ -30,6 +30,7 @@ from stiction.simulate.event_driven.impact import spins_at, tangents_for
 from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Grip, Held, Impasse, Moved, Path, Phase, State
 from stiction.simulate.event_driven.rotations import unroll
+from stiction.simulate.event_driven.saturation import Servos
 from stiction.simulate.event_driven.search import (
     PIECE_HALVINGS,
     Trajectory,
@@ -97,6 +98,7 @@ class Motion:
         self.law = contact.sustained
         self.rest_speed = REST_SHARE * tolerance / dt
         self.survey = Surveyor(model, dt, tolerance, damped)
+        self.servos = Servos(model)
         self.shown: Snapshot | None = None
         """What `data` holds, evaluated."""
         self.pivots = 0

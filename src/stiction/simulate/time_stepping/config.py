@@ -68,6 +68,8 @@ class Config(NamedTuple):
     """Ticks that a step's solve may take before no further attempt is begun."""
     bounce: float
     """Closing speed above which contacts bounce [m/s]; infinite where none does."""
+    servos: bool
+    """Whether clamps may take the damping of servos away (`bridge/servos.py`)."""
 
     def as_array(self) -> Array:
         """(entries,) for `read_config`."""
@@ -96,4 +98,5 @@ def read_config(address):
         number(address + 120),
         np.int64(number(address + 128)),
         number(address + 136),
+        number(address + 144) != 0.0,
     )

@@ -24,6 +24,7 @@ from stiction.bridge.gyroscopic import standalone
 from stiction.bridge.library import CALLBACKS
 from stiction.bridge.own_model import OwnModel
 from stiction.bridge.rows import DEEP
+from stiction.bridge.servos import has_servos
 from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
@@ -217,6 +218,7 @@ class TimeEngine:
             # What would fall back in a step touches.
             near = max(near, 0.5 * float(np.linalg.norm(opt.gravity)) * opt.timestep**2)
         budget = settings.budget
+        driven = not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION
         return Config(
             np.int64(compiled.law if compiled is not None and in_loop else -1),
             np.int64(0 if compiled is None else compiled.facets),
@@ -238,6 +240,7 @@ class TimeEngine:
                 0 if budget is None else ticks_per_second() * max(LEAST_BUDGET, budget - CALL_TIME)
             ),
             bounce_speed(opt) if self._restitution.any() else np.inf,
+            settings.delassus != "assembly" and driven and has_servos(own.model),
         )
 
     def step(self, data: mujoco.MjData, nstep: int, controlled: bool = False) -> Report:

@@ -28,6 +28,7 @@ from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.margins import AHEAD, free_motion, travel_past_limits
+from stiction.bridge.servos import Release, release_servos
 from stiction.contact.certificate.grading import raise_scales, set_scales
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
@@ -194,9 +195,13 @@ def _solve(m, d, config: Config, ground, address, last, found):
         counts[Count.SOLVED_AT] = min(now, latest)
         time[Stage.SOLVE] += now - begun
         missed = AHEAD * travel_past_limits(m, d, newton.v, config.touch)
-        if missed <= figure[Figure.LIMITS]:
+        if missed > figure[Figure.LIMITS]:
+            figure[Figure.LIMITS], found, counts[Count.ANSWERED] = missed, False, 0
+        elif config.servos and release_servos(m, d, b, newton.v, step.released):
+            keep_answer(step, newton, request)
+            found = True
+        else:
             break
-        figure[Figure.LIMITS], found, counts[Count.ANSWERED] = missed, False, 0
     begun = ticks()
     figure[Figure.WORST] = grade(address, config.tolerance)
     if stopped and not figure[Figure.WORST] <= config.tolerance:
@@ -255,6 +260,8 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
             last = compare_with_last(m, d, step)
             counts[Count.SEEN] = Seen.NOTHING
             counts[Count.SAME] = counts[Count.ANSWERED] = 0
+            for a in range(step.released.shape[0]):
+                step.released[a] = Release.NONE
             if last == Seen.ALL and config.law >= 0:
                 numbers(d + _TIME, 1)[0] += number(m + _TIMESTEP)
                 if config.sensors:

@@ -23,6 +23,7 @@ from stiction.bridge.layout import (
 from stiction.bridge.margins import free_motion, set_margins
 from stiction.bridge.mass import read_mass
 from stiction.bridge.rows import Key, Place, count_blocks, read_normals, read_rows
+from stiction.bridge.servos import add_released
 from stiction.bridge.shared_points import hold_once
 from stiction.contact.problem.blocks import (
     ROWS,
@@ -229,6 +230,8 @@ def weigh(m, d, config: Config, b: Blocks, request: Request, step: Step):
     for j in range(nv):
         b.velocity[j] = qvel[j]
         b.push[j] = dt * force[j]
+    if config.servos:
+        add_released(m, d, b, step.released)
     drop_rounding(m, d, b, step)
     scratch = (step.small, step.six, step.rate, step.x, step.block)
     steady_spin(m, d, b, config.derivatives, step.free, scratch)

@@ -199,6 +199,7 @@ class Step(NamedTuple):
     motion: Array  # (nv,) by which positions move, before overlap is taken back
     still: Array  # (nv,) speeds below which degrees of freedom stand still (`standstill.py`)
     qpos: Array  # (nq,)
+    released: Indices  # (nactuator,) a `Release` each (`bridge/servos.py`)
     seen: Array  # state and inputs that the last step began with, and what it wrote
     free: Indices  # (n, 2) of `gyroscopic.standalone`
     small: Array  # (6, 3, 3), this and the next four: `gyroscopic.scratch`
@@ -282,6 +283,7 @@ class Workspace:
             np.zeros(nv),
             np.zeros(nv),
             np.zeros(model.nq),
+            np.zeros(model.nactuator, np.int64),
             np.zeros(state_size(model)),
             self.layout.free,
             *scratch(),
@@ -332,6 +334,7 @@ class Workspace:
         self.step.seen[:] = other.step.seen
         self.step.record[:old] = other.step.record[:old]
         self.step.restitution[:] = other.step.restitution
+        self.step.released[:] = other.step.released
 
 
 def state_size(model: mujoco.MjModel) -> int:
