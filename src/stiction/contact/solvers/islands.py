@@ -12,8 +12,9 @@ that fails the interior point.
     turns            Coulomb's law, where that is not enough: the interior point's path, followed
                      through its folds; large heaps are mended first, and then followed from near
                      what was found (`patches.py`). Without it, an attempt from nothing
-    stiffening       between two of these paths and the others: rows of what is nearly right grow
-                     stiffer, and change their modes one by one (`stiffening`)
+    stiffening       before these paths where no more than the last digits are missing, else between
+                     the first of them and the others: rows of what is nearly right grow stiffer,
+                     and change their modes one by one (`stiffening`)
     sweeps           where time has run out before that (`sweeps.py`)
 
 An island that nothing runs into has no impulses. One at rest that is to the bit what it was in the
