@@ -33,7 +33,7 @@ from stiction.contact.problem.blocks import ROWS, Head, Kind
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
-from stiction.contact.solvers.islands import MENDABLE, solve_blocks
+from stiction.contact.solvers.islands import STIFFENABLE, solve_blocks
 from stiction.contact.solvers.patches import Island, persist, sharpen_island
 from stiction.contact.solvers.proximal import EXACT
 from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Setting
@@ -156,7 +156,7 @@ def climb_islands(
         for way, enough in ways:
             if not worst <= enough:
                 attempt(way)
-        if outcome[k, Outcome.RESIDUAL] > MENDABLE:  # whatever the others have, the step fails
+        if outcome[k, Outcome.RESIDUAL] > STIFFENABLE:  # whatever the others have, the step fails
             break
     return float(grade_step(work.address, RESIDUAL)), answered
 
