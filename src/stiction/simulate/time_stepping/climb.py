@@ -93,11 +93,12 @@ def count_islands(work: Workspace) -> int:
 
 
 def climb_islands(
-    work: Workspace, contact: ContactModel, dt: float, tolerance: float
+    work: Workspace, contact: ContactModel, dt: float, tolerance: float, every: bool = False
 ) -> tuple[float, tuple[str, ...]]:
     """(certificate of the step, rungs): tries every unsolved island, and leaves the better answers
     in the workspace. An island takes the first rung of the ladder that reaches `tolerance`: those
-    after it cost a thousand steps."""
+    after it cost a thousand steps. every: whether the others are tried where one has no answer, and
+    the step will fail."""
 
     outcome = work.solver.request.outcome
     worst = float(grade_step(work.address, RESIDUAL))
@@ -156,7 +157,7 @@ def climb_islands(
         for way, enough in ways:
             if not worst <= enough:
                 attempt(way)
-        if outcome[k, Outcome.RESIDUAL] > STIFFENABLE:  # whatever the others have, the step fails
+        if outcome[k, Outcome.RESIDUAL] > STIFFENABLE and not every:
             break
     return float(grade_step(work.address, RESIDUAL)), answered
 
