@@ -210,6 +210,20 @@ def test_what_is_wrong_everywhere_is_not_mended():
     assert (work.newton.f == before).all()
 
 
+def test_a_heap_that_is_wrong_everywhere_is_stiffened_after_two_paths(monkeypatch):
+    work, k = solved_heap(max(HEAPS, key=lambda path: path.stat().st_size))
+    island = Island(work, k)
+    work.newton.f[island.members] = 0.0
+    work.newton.v[island.dofs] = work.request.v_free[island.dofs]
+    work.request.outcome[k, Outcome.RESIDUAL], work.request.setting[Setting.MENDED] = 1.0, 1
+    followed = []
+    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: followed.append(number))
+    persist(work, k, lambda residual: residual <= SOLVED)
+    assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED
+    assert momentum_left(work, island) <= 1e-8 * work.request.outcome[k, Outcome.LOAD]
+    assert followed == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("suffices", "paths"), [(True, SHARPENING_PATHS), (False, LARGE_TURNS + LEAST_DRAWN)]
 )
@@ -223,3 +237,14 @@ def test_for_the_last_digits_of_what_suffices_no_path_is_drawn(suffices, paths, 
     monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: taken.append(number))
     persist(work, k, lambda residual: False, lambda: suffices)
     assert len(taken) == paths
+
+
+def test_no_path_is_drawn_on_a_heap_that_nothing_came_near_to(monkeypatch):
+    work, k = solved_heap(max(HEAPS, key=lambda path: path.stat().st_size))
+    work.request.outcome[k, Outcome.RESIDUAL], work.request.setting[Setting.MENDED] = 0.05, 1
+    taken = []
+    monkeypatch.setattr(patches, "mend_island", lambda *_, **__: False)
+    monkeypatch.setattr(patches, "stiffen_and_mend", lambda *_: False)
+    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: taken.append(number))
+    persist(work, k, lambda residual: False)
+    assert taken == list(range(LARGE_TURNS))

@@ -1,15 +1,21 @@
-"""Rows that are stiffened from impulses that are nearly right."""
+"""Rows that are stiffened: at once from impulses that are nearly right, step by step from any."""
 
 import numpy as np
 import pytest
+from clutter import FILES, read_clutter
 
 import stiction
 from stiction import scenes
 from stiction.contact.certificate.laws import Law
+from stiction.contact.problem.graph import Size
 from stiction.contact.solvers.interior_point.solve import fill
 from stiction.contact.solvers.islands import ENOUGH, solve_blocks
+from stiction.contact.solvers.proximal import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
+from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+
+HARD = [path for path in FILES if path.stem.startswith("box125") and path.stem.endswith("hard")]
 
 DT, MASS, HALF, HIGH = 1e-3, 1.0, 0.1, 0.05
 CORNERS = np.array([[x, y, -HIGH] for x in (-HALF, HALF) for y in (-HALF, HALF)])
@@ -90,7 +96,8 @@ def test_friction_of_joints_and_of_spin_comes_to_its_limit_or_holds():
         np.testing.assert_allclose(work.newton.v, velocity, atol=1e-7 * 9.81 * DT)
 
 
-def test_nothing_is_lost_where_factorizations_run_out():
+@pytest.mark.parametrize("stiffen", [stiffen_island, stiffen_by_steps])
+def test_nothing_is_lost_where_factorizations_run_out(stiffen):
     problem = box_on_four_corners(np.full(4, -1e-3), (0.2, 0.1))
     work, layout = fill(problem)
     setting = work.request.setting
@@ -98,9 +105,34 @@ def test_nothing_is_lost_where_factorizations_run_out():
     solve_blocks(work.packed.ctypes.data, layout.blocks)
     f, v = work.newton.f.copy(), work.newton.v.copy()
     load, best = (float(work.request.outcome[0, c]) for c in (Outcome.LOAD, Outcome.RESIDUAL))
-    assert stiffen_island(work.packed.ctypes.data, 0, load, 0.0, best, 1) <= best
+    assert stiffen(work.packed.ctypes.data, 0, load, 0.0, best, 1) <= best
     np.testing.assert_allclose(work.newton.f, f, atol=1e-9 * WEIGHT * DT)
     np.testing.assert_allclose(work.newton.v, v, atol=1e-9)
+
+
+def at_nothing(problem):
+    """A workspace with no impulses and the free velocity, and the load of its largest island."""
+    work, layout = fill(problem)
+    setting = work.request.setting
+    setting[Setting.LAW], setting[Setting.DEADLINE] = Law.COULOMB, ENDLESS
+    solve_blocks(work.packed.ctypes.data, layout.blocks)
+    k = int(np.diff(work.graph.members[: int(work.graph.size[Size.ISLANDS]) + 1]).argmax())
+    work.newton.f[:], work.newton.v[:] = 0.0, work.request.v_free
+    setting[Setting.FACTORIZATIONS] = 0
+    return work, k, float(work.request.outcome[k, Outcome.LOAD])
+
+
+@pytest.mark.parametrize("path", HARD, ids=lambda path: path.stem)
+def test_a_hard_heap_is_solved_from_nothing_by_stiffening_its_rows_step_by_step(path):
+    work, k, load = at_nothing(read_clutter(path)[0])
+    found = stiffen_by_steps(work.packed.ctypes.data, k, load, 1e-10, np.inf, 1000)
+    assert found <= ENOUGH
+    assert work.request.setting[Setting.FACTORIZATIONS] <= 1000
+    g, f = work.graph, work.newton.f
+    members = g.member[g.members[k] : g.members[k + 1]]
+    spread_residual(work.packed.ctypes.data, k, load)
+    assert work.system.pull[members, 0].max() <= ENOUGH
+    assert (f[members, 0] > 0.0).any()
 
 
 def test_every_step_of_a_wall_hit_by_a_ball_is_exact_and_none_is_mended():

@@ -13,34 +13,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.kernels import runs, six
+from stiction.kernels import runs, six, three
 from stiction.kernels.compile import lean, lean_leaf
 
 BODY = 6
 """Rows of a free body's block, the commonest: products of such are unrolled."""
 
 PLANAR = 3
-"""Rows of the block of a body in the plane, likewise, and of a contact in contact space."""
+"""Rows of the block of a body in the plane, likewise, of a particle, and of a contact in contact
+space."""
 
 ABREAST = 4
 """Rows that are eliminated together."""
 
 SHORT = 12
 """Numbers of a run that are summed one by one in less time than by vectors."""
-
-
-@lean_leaf
-def _take_planar_product(C, c, A, a, B, b):
-    """The product of blocks of bodies in the plane, or of contacts. B is read before C is written:
-    the compiler cannot know that they do not overlap."""
-    b0, b1, b2 = B[b], B[b + 1], B[b + 2]
-    b3, b4, b5 = B[b + 3], B[b + 4], B[b + 5]
-    b6, b7, b8 = B[b + 6], B[b + 7], B[b + 8]
-    for i in range(PLANAR):
-        x, y, z = A[a + 3 * i], A[a + 3 * i + 1], A[a + 3 * i + 2]
-        C[c + 3 * i] = C[c + 3 * i] - x * b0 - y * b3 - z * b6
-        C[c + 3 * i + 1] = C[c + 3 * i + 1] - x * b1 - y * b4 - z * b7
-        C[c + 3 * i + 2] = C[c + 3 * i + 2] - x * b2 - y * b5 - z * b8
 
 
 @lean
@@ -62,6 +49,8 @@ def take_product(C, c, A, a, B, b, n, k, m):
     """C (n, m) -= A (n, k) B (k, m), each from its own first entry on."""
     if n == BODY and k == BODY and m == BODY:
         six.take_product(C, c, A, a, B, b)
+    elif n == PLANAR and k == PLANAR and m == PLANAR:
+        three.take_product(C, c, A, a, B, b)
     else:
         _take_other_product(C, c, A, a, B, b, n, k, m)
 
@@ -69,9 +58,6 @@ def take_product(C, c, A, a, B, b, n, k, m):
 @lean
 def _take_other_product(C, c, A, a, B, b, n, k, m):
     """The same of blocks that are not of bodies."""
-    if n == PLANAR and k == PLANAR and m == PLANAR:
-        _take_planar_product(C, c, A, a, B, b)
-        return
     for i in range(n):
         _take_rows(C, c + i * m, A, a + i * k, k, B, b, m)
 

@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.kernels import block, six
+from stiction.kernels import block, six, three
 from stiction.kernels.block import (
     BODY,
+    PLANAR,
     divide_block,
     divide_vector,
     factor_block,
@@ -193,11 +194,32 @@ def find_block(s: BlockMatrix, p, q):
 
 
 @lean
+def _are_planar(s: BlockMatrix, low, high):
+    """Whether all nodes at positions low to high have PLANAR rows."""
+    alike = True
+    for k in range(low, high):
+        alike = alike and s.start[s.order[k] + 1] - s.start[s.order[k]] == PLANAR
+    return alike
+
+
+@lean_leaf
+def _take_planar_products(s: BlockMatrix, x, end, symmetric):
+    """The products of block x of a column with those after it, up to `end`, all of PLANAR rows:
+    these follow one another. Where the blocks are that they are taken off is in s.where."""
+    L, U, first = s.lower, s.upper, s.at[x]
+    for y in range(x + 1, end):
+        at, at_y = s.where[s.row[y]], first + PLANAR * PLANAR * (y - x)
+        three.take_product(L, at, L, at_y, U, first)
+        if not symmetric:
+            three.take_product(U, at, L, first, U, at_y)
+
+
+@lean
 def factor(s: BlockMatrix, low, high, symmetric):
     """Factors the part at positions low to high; the sign of its determinant, 0 if singular, or if
     it is not positive definite where it is said to be `symmetric`."""
     D, L, U, pivot, start, order = s.diagonal, s.lower, s.upper, s.pivot, s.start, s.order
-    sign = 1.0
+    sign, planar = 1.0, _are_planar(s, low, high)
     for k in range(low, high):
         node = order[k]
         corner, first = s.corner[node], start[node]
@@ -227,6 +249,9 @@ def factor(s: BlockMatrix, low, high, symmetric):
             if x + 1 < end:
                 for y in range(s.column[target], s.column[target + 1]):
                     s.where[s.row[y]] = s.at[y]
+            if planar:
+                _take_planar_products(s, x, end, symmetric)
+                continue
             for y in range(x + 1, end):
                 node_y = order[s.row[y]]
                 n_y, at_y = start[node_y + 1] - start[node_y], s.at[y]

@@ -10,6 +10,7 @@ import stiction
 from stiction.contact.certificate.laws import Law
 from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 from stiction.simulate.settings import check_settings
+from stiction.simulate.time_stepping import climb
 from stiction.simulate.time_stepping.climb import climb_islands
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import TimeEngine
@@ -267,6 +268,35 @@ def test_a_body_with_many_contacts_and_few_degrees_of_freedom_is_left_to_pivotin
     worst, rungs = climb_islands(engine.work, stiction.Coulomb(), model.opt.timestep, 1e-6)
     assert worst <= 1e-8
     assert rungs == ("reduced",)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_where_one_island_has_no_answer_others_are_tried_only_for_the_best(every, monkeypatch):
+    plates = "".join(
+        f'<body pos="{k} 0 0.01"><freejoint/>'
+        + "".join(f'<geom type="sphere" size="0.01" pos="{0.05 * i} 0 0"/>' for i in range(101))
+        + "".join(f'<geom type="sphere" size="0.01" pos="0 {0.05 * i} 0"/>' for i in range(1, 9))
+        + "</body>"
+        for k in (0, 20)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        f'<mujoco><worldbody><geom type="plane" size="90 90 1"/>{plates}</worldbody></mujoco>'
+    )
+    data = mujoco.MjData(model)
+    engine = TimeEngine(model, check_settings())
+    engine.config = engine.config._replace(law=np.int64(-1))
+    while (stop := engine._run(engine.session_address, data._address, 1, 0)) == Stop.ROOM:
+        engine.resolve(Stop.ROOM, data)
+    assert stop == Stop.UNSOLVED
+    request = engine.work.solver.request
+    request.setting[Setting.LAW] = Law.COULOMB
+    request.outcome[:, Outcome.RESIDUAL] = request.outcome[:, Outcome.LOAD] = 1.0
+    engine.work.newton.f[:] = 0.0
+    tried = []
+    monkeypatch.setattr(climb, "NARROW", 0)
+    monkeypatch.setattr(climb, "persist", lambda _, k, *__: tried.append(k))
+    climb_islands(engine.work, stiction.Coulomb(), model.opt.timestep, 1e-6, every)
+    assert len(tried) == (2 if every else 1)
 
 
 @pytest.mark.parametrize("seed", [1, 4])

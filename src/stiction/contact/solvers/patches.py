@@ -40,10 +40,17 @@ from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
-from stiction.contact.solvers.islands import MENDABLE, STIFFENABLE, solve_blocks, take_turn
+from stiction.contact.solvers.islands import (
+    MENDABLE,
+    STIFFENABLE,
+    STIFFENING_AFTER,
+    solve_blocks,
+    take_turn,
+)
 from stiction.contact.solvers.posed import pose
 from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
+from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 from stiction.contact.solvers.workspace import (
     ENDLESS,
     Guess,
@@ -75,8 +82,9 @@ FIRST_DRAWN = 4
 """Of them, those that are drawn on an island before any in its patches, which may take as many in
 each."""
 
-NEARLY_MENDED = 1e-3
-"""Residual up to which paths are drawn in patches."""
+NEARLY_MENDED = 1e-4
+"""Residual up to which paths are drawn in patches, and on heaps: of those that stiffening step by
+step leaves farther off none was solved so, and they cost a minute."""
 
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
@@ -90,6 +98,9 @@ REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
 """Compliance of Newton's method on the whole island, and its iterations, at most and without half
 the residual. Begun with a small compliance it scatters the modes at the edge of a patch: of 28
 patches of boxes and spheres 9 left the island better than before, with this one 23."""
+
+STEPWISE = 500
+"""Factorizations of an island whose rows are stiffened step by step, at most."""
 
 STIFFENED_HEAP = 600
 """Factorizations of a heap whose rows are stiffened, at most."""
@@ -125,8 +136,9 @@ def persist(
 ) -> None:
     """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
     next, and what it finds is mended again. At last paths are drawn. For the last digits of what
-    suffices a few paths of a heap are followed, and paths are drawn in its patches alone; few are
+    suffices a few paths of a heap are followed, and paths are drawn in its patches alone; none is
     drawn on a heap that nothing came near to, where each costs a second."""
+    residual = work.request.outcome[:, Outcome.RESIDUAL]
     if is_mended_first(work, k):
         solved = mend_island(work, k, passes, FIRST_ROUNDS)
         solved = solved or _turn_and_mend(work, k, passes, suffices)
@@ -134,29 +146,36 @@ def persist(
     else:
         rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
         solved = mend_island(work, k, passes, rounds, Effort.ALL_PATHS)
+        solved = solved or stiffen_and_mend(work, k, passes)
     if solved or work.request.setting[Setting.LAW] != Law.COULOMB or suffices():
         return
 
     def does(residual: float) -> bool:
         return passes(residual) or suffices()
 
-    drawn = count_drawn(work, k)
+    if is_mended_first(work, k) and not residual[k] <= NEARLY_MENDED:
+        return
     solved = draw_paths(work, k, does, range(FIRST_DRAWN))
-    if not solved and float(work.request.outcome[k, Outcome.RESIDUAL]) <= NEARLY_MENDED:
+    if not solved and residual[k] <= NEARLY_MENDED:
         solved = mend_island(work, k, does, MENDING_ROUNDS, Effort.DRAWN_PATHS)
-    residual = float(work.request.outcome[k, Outcome.RESIDUAL])
-    if not solved and (residual <= MENDABLE or not is_mended_first(work, k)):
-        draw_paths(work, k, does, range(FIRST_DRAWN, drawn))
+    if not solved:
+        draw_paths(work, k, does, range(FIRST_DRAWN, count_drawn(work, k)))
 
 
 def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices) -> bool:
-    """Whether a path of a heap solves it, or what patches make of what it finds."""
+    """Whether a path of a heap solves it, or what patches make of what it finds. After two of
+    them its rows are stiffened step by step."""
     residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
+    stiffened = False
     for number in range(LARGE_TURNS):
         if number > 0 and suffices():
             if number >= SHARPENING_PATHS:
                 break
             if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
+                return True
+        elif number > STIFFENING_AFTER and not stiffened:
+            stiffened = True
+            if stiffen_and_mend(work, k, passes):
                 return True
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
@@ -166,6 +185,23 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
         if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
     return False
+
+
+def stiffen_and_mend(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+    """Whether island k is solved by stiffening its rows step by step from the iterate at hand, or
+    by what patches make of what that finds."""
+    setting, outcome = work.request.setting, work.request.outcome
+    if setting[Setting.LAW] != Law.COULOMB or setting[Setting.FACETS]:
+        return False
+    load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
+    address, setting[Setting.FACTORIZATIONS] = work.packed.ctypes.data, 0
+    found = stiffen_by_steps(address, k, load, CONTENT, best, STEPWISE)
+    spread_residual(address, k, load)
+    outcome[k, Outcome.RESIDUAL] = found
+    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
+    if passes(found):
+        return True
+    return found < best and mend_island(work, k, passes, FIRST_ROUNDS)
 
 
 def stiffen_heap(work: SolverWorkspace, k: int, passes: Passes) -> bool:

@@ -33,7 +33,7 @@ from stiction.contact.problem.blocks import ROWS, Head, Kind
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
-from stiction.contact.solvers.islands import MENDABLE, solve_blocks
+from stiction.contact.solvers.islands import STIFFENABLE, solve_blocks
 from stiction.contact.solvers.patches import Island, persist, sharpen_island
 from stiction.contact.solvers.proximal import EXACT
 from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Setting
@@ -93,11 +93,12 @@ def count_islands(work: Workspace) -> int:
 
 
 def climb_islands(
-    work: Workspace, contact: ContactModel, dt: float, tolerance: float
+    work: Workspace, contact: ContactModel, dt: float, tolerance: float, every: bool = False
 ) -> tuple[float, tuple[str, ...]]:
     """(certificate of the step, rungs): tries every unsolved island, and leaves the better answers
     in the workspace. An island takes the first rung of the ladder that reaches `tolerance`: those
-    after it cost a thousand steps."""
+    after it cost a thousand steps. every: whether the others are tried where one has no answer, and
+    the step will fail."""
 
     outcome = work.solver.request.outcome
     worst = float(grade_step(work.address, RESIDUAL))
@@ -156,7 +157,7 @@ def climb_islands(
         for way, enough in ways:
             if not worst <= enough:
                 attempt(way)
-        if outcome[k, Outcome.RESIDUAL] > MENDABLE:  # whatever the others have, the step fails
+        if outcome[k, Outcome.RESIDUAL] > STIFFENABLE and not every:
             break
     return float(grade_step(work.address, RESIDUAL)), answered
 

@@ -35,6 +35,7 @@ from stiction.contact.solvers.interior_point.continuation import follow_turns
 from stiction.contact.solvers.islands import free_islands, take_turn
 from stiction.contact.solvers.proximal import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
+from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 from stiction.contact.solvers.sweeps import sweep_island
 from stiction.errors import StictionError
 from stiction.kernels.clock import ticks_per_second
@@ -98,7 +99,8 @@ _FIRST, _LATER, _SOLVED, _DONE = int(Turn.FIRST), int(Turn.LATER), int(Turn.SOLV
 _SEEN, _INPUTS = int(Count.SEEN), int(Seen.INPUTS)
 LATE_STAGES = (
     replace_rough, pass_by, follow_turns, take_turn, spread_residual, part_island,
-    follow_coarsely, drift_island, sweep_island, stiffen_island, note_momenta, bound_energy,
+    follow_coarsely, drift_island, sweep_island, stiffen_island, stiffen_by_steps, note_momenta,
+    bound_energy,
 )  # fmt: skip
 """What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
 step that needs it."""

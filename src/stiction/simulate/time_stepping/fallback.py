@@ -149,7 +149,8 @@ class Fallback:
         worst = float(work.step.figure[Figure.WORST])
         climbed: tuple[str, ...] = ()
         if settings.budget is None:
-            worst, climbed = climb_islands(work, settings.contact, dt, settings.tolerance)
+            best = settings.on_failure == "best"
+            worst, climbed = climb_islands(work, settings.contact, dt, settings.tolerance, best)
         elif worst <= settings.tolerance:
             flag = BUDGET
         if not worst <= settings.tolerance:
