@@ -261,6 +261,9 @@ def main() -> None:
     warnings.simplefilter("ignore", stiction.OverlapWarning)
     mujoco.set_mju_user_warning(lambda text: None)
     found = families(asked.folders)
+    unknown = [name for name in asked.only or () if name not in found]
+    if unknown:
+        parser.error(f"no family {unknown[0]!r} here: {', '.join(found)}")
     found = {name: found[name] for name in asked.only or found}
     if asked.again:
         name, number = asked.again
