@@ -20,6 +20,7 @@ from enum import IntEnum
 import mujoco
 import numpy as np
 
+from stiction.bridge.geom_types import MESH
 from stiction.bridge.layout import (
     flags,
     integer,
@@ -41,8 +42,9 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _NMOCAP, _RBOUND, _SURFACE = (
-    offset("mjModel", name) for name in ("ngeom", "nmocap", "geom_rbound", "geom_surfacevel")
+_NGEOM, _NMOCAP, _GEOM_TYPE, _RBOUND, _SURFACE = (
+    offset("mjModel", name)
+    for name in ("ngeom", "nmocap", "geom_type", "geom_rbound", "geom_surfacevel")
 )
 _MOVES = offset("mjModel", "flg_surfacevel")
 _GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
@@ -242,6 +244,13 @@ def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
 
 
 @leaf
+def has_mesh(m, first, second):
+    """Whether one of two geoms is a mesh."""
+    kinds = integers(pointer(m + _GEOM_TYPE), max(first, second) + 1)
+    return kinds[first] == MESH or kinds[second] == MESH
+
+
+@leaf
 def smaller_radius(rbound, first, second):
     """Radius of the smaller of two geoms [m]; a plane has none."""
     small, large = rbound[first], rbound[second]
@@ -274,7 +283,9 @@ def _add_surface(m, d, geom, sign, position, frame, out):
 
 
 @kernel
-def _read_contacts(m, d, b: Blocks, viscosity, near, deep, key, place, count, columns, values):
+def _read_contacts(
+    m, d, b: Blocks, viscosity, near, rough, deep, key, place, count, columns, values
+):  # fmt: skip
     """Blocks of contacts, after the first `count`; how many there are then."""
     nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
     dt = number(m + _TIMESTEP)
@@ -305,8 +316,9 @@ def _read_contacts(m, d, b: Blocks, viscosity, near, deep, key, place, count, co
             b.data[count, Datum.DRAG] = dt * viscosity
         gap = number(contact + _DIST)
         place[count, Place.GAP] = gap
-        b.data[count, Datum.BOUND] = -gap / dt if gap > near else 0.0
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
+        closed = rough if has_mesh(m, geoms[0], geoms[1]) else near
+        b.data[count, Datum.BOUND] = -gap / dt if gap > closed else 0.0
         if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
@@ -357,16 +369,19 @@ def merge_gaps(m, b: Blocks, begin, count, key):
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, shallow, deep, key, place):
+def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, rough, shallow, deep, key, place):
     """Fills the blocks and what identifies them; returns how many.
 
-    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`;
+    viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`,
+    of meshes up to `rough`;
     shallow: overlap that a step takes back whole; deep: `DEEP`, or infinite.
     """
     if integer(d + _NEFC) == 0:
         return 0
     begin, columns, values = _read_single_rows(m, d, b, rigid, touch, shallow, key, place)
-    count = _read_contacts(m, d, b, viscosity, near, deep, key, place, begin, columns, values)
+    count = _read_contacts(
+        m, d, b, viscosity, near, rough, deep, key, place, begin, columns, values
+    )
     merge_gaps(m, b, begin, count, key)
     return count
 

@@ -38,6 +38,18 @@ def test_a_gap_below_a_millionth_of_what_moves_is_left_and_a_larger_one_closes(g
         assert data.qpos[2] == pytest.approx(0.05, abs=1e-12)
 
 
+def test_gaps_of_meshes_which_are_found_roughly_close_down_to_a_hundredth_of_that():
+    corners = " ".join(f"{x} {y} {z}" for x in (-1, 1) for y in (-1, 1) for z in (-1, 1))
+    model, data = load(f"""<mujoco>
+        <asset><mesh name="cube" vertex="{corners}" scale=".05 .05 .05"/></asset>
+        <worldbody><geom type="plane" size="1 1 .1"/>
+        <body pos="0 0 .05"><freejoint/><geom type="mesh" mesh="cube" mass="1"/></body>
+        </worldbody></mujoco>""")
+    data.qpos[2] += 3e-8
+    stiction.Simulator(model).step(data)
+    assert data.qpos[2] == pytest.approx(0.05, abs=2e-9)  # corners are of single precision
+
+
 VALLEY = """
 <mujoco>
   <option timestep=".002"/>

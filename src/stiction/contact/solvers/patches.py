@@ -43,7 +43,6 @@ from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOL
 from stiction.contact.solvers.islands import (
     MENDABLE,
     STIFFENABLE,
-    STIFFENING_AFTER,
     solve_blocks,
     take_turn,
 )
@@ -163,19 +162,14 @@ def persist(
 
 
 def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices) -> bool:
-    """Whether a path of a heap solves it, or what patches make of what it finds. After two of
+    """Whether a path of a heap solves it, or what patches make of what it finds. After all of
     them its rows are stiffened step by step."""
     residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
-    stiffened = False
     for number in range(LARGE_TURNS):
         if number > 0 and suffices():
             if number >= SHARPENING_PATHS:
                 break
             if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
-                return True
-        elif number > STIFFENING_AFTER and not stiffened:
-            stiffened = True
-            if stiffen_and_mend(work, k, passes):
                 return True
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
@@ -184,7 +178,7 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
             return True
         if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
-    return False
+    return not suffices() and stiffen_and_mend(work, k, passes)
 
 
 def stiffen_and_mend(work: SolverWorkspace, k: int, passes: Passes) -> bool:

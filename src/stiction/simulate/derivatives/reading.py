@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.bridge.layout import integer, number, numbers, offset, pointer, size_of
-from stiction.bridge.rows import Key, Place, merge_gaps
+from stiction.bridge.rows import Key, Place, has_mesh, merge_gaps
 from stiction.contact.derivatives.held_rows import Held, Size, read_held
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row_velocities
 from stiction.contact.problem.graph import Graph
@@ -45,13 +45,16 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
     begin = count
     for i in range(count):
         gap, of_geoms = step.place[i, Place.GAP], step.key[i, Key.INDEX] >= 0
-        b.data[i, Datum.BOUND] = 0.0
+        closed, b.data[i, Datum.BOUND] = config.touch, 0.0
         if of_geoms:
+            closed = config.near
+            if has_mesh(m, step.key[i, Key.FIRST], step.key[i, Key.SECOND]):
+                closed = config.rough
             contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
             b.head[i, Head.ROWS] = integer(contact + _DIM)
         if b.head[i, Head.KIND] == Kind.BOX:
             b.data[i, Datum.LIMIT] = dt * loss[step.key[i, Key.ROW]]
-        elif gap > (config.near if of_geoms else config.touch):
+        elif gap > closed:
             b.data[i, Datum.BOUND] = -gap / dt
         if of_geoms and begin == count:
             begin = i

@@ -70,6 +70,8 @@ class Config(NamedTuple):
     """Closing speed above which contacts bounce [m/s]; infinite where none does."""
     servos: bool
     """Whether clamps may take the damping of servos away (`bridge/servos.py`)."""
+    rough: float
+    """Gap that counts as none, of contacts of meshes [m]."""
 
     def as_array(self) -> Array:
         """(entries,) for `read_config`."""
@@ -99,4 +101,5 @@ def read_config(address):
         np.int64(number(address + 128)),
         number(address + 136),
         number(address + 144) != 0.0,
+        number(address + 152),
     )

@@ -390,8 +390,8 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
     if blocks > b.head.shape[0] or entries > b.value.shape[0]:
         return False
     count = read_rows(
-        m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.shallow,
-        config.deep, step.key, step.place,
+        m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.rough,
+        config.shallow, config.deep, step.key, step.place,
     )  # fmt: skip
     if config.once:
         place = step.place[:count]
