@@ -106,6 +106,14 @@ class OwnModel:
         return largest if largest > 0.0 else float(m.stat.extent)
 
     @property
+    def smallest(self) -> float:
+        """Radius of the smallest geom that can move and touch others [m], or 0 without any."""
+        m = self.model
+        touches = (m.geom_contype | m.geom_conaffinity) != 0
+        radius = m.geom_rbound[touches & (m.body_weldid[m.geom_bodyid] > 0)]
+        return min((float(each) for each in radius if each > 0.0), default=0.0)
+
+    @property
     def has_adhesion(self) -> bool:
         """Whether geoms or actuators pull at contacts."""
         m = self.model

@@ -71,7 +71,9 @@ TOUCHING = 1e-8
 and the collision routines leave."""
 
 CLOSE = 1e-6
-"""Gap of a contact that counts as none, over the size of what moves. Paths are curved, and what
+"""Gap of a contact that counts as none, over the size of the smallest geom that moves, if that is
+more than `TOUCHING`: feet of robots are small, and those that sway in place have steps of three
+times as many factorizations where such gaps stay. Paths are curved, and what
 stands or rolls leaves gaps of some nanometres. Closed within the step, each at a speed of its own,
 rows that are redundant contradict each other, and nothing comes to rest: of 27 boxes that fall
 twice as many steps take the interior point, and the slowest steps of chains take ten times as
@@ -215,7 +217,8 @@ class TimeEngine:
         settings, own, compiled = self.settings, self.own, self.compiled
         opt, size, pushed_out = own.model.opt, own.size, getattr(settings.stepper, "push_out", True)
         in_loop = compiled is not None and compiled.solver is StepSolver.INTERIOR_POINT
-        near, rough = CLOSE * size, TOUCHING * size
+        rough = TOUCHING * size
+        near = max(rough, CLOSE * own.smallest)
         if settings.contact.acts_nearby:
             # A foot that stands leaves the ground a little in each step, since its path is curved.
             # What would fall back in a step touches.
