@@ -268,6 +268,8 @@ def test_a_kernel_is_compiled_once_for_all_constants_that_it_is_called_with():
     def total(x):
         return doubled(1) + doubled(2) + doubled(x)
 
+    if hasattr(total, "entry"):
+        total.entry._cache.disable()  # what was compiled before would be taken from there
     assert total(3) == 12
     if hasattr(doubled, "_callee"):
         assert len(doubled._callee.signatures) == 1
