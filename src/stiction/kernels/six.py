@@ -298,6 +298,24 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
 
 
 @_intrinsic
+def dot_of_sizes(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
+    """|A[a:a+6]| . B[b:b+6], entry by entry without its sign."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, a, second, b = args
+        kind = ir.FunctionType(SIX, [SIX])
+        size = cgutils.get_or_insert_function(builder.module, kind, "llvm.fabs.v6f64")
+        product = builder.fmul(
+            builder.call(size, (_load(context, builder, sig.args[0], first, a),)),
+            _load(context, builder, sig.args[2], second, b),
+        )
+        return _sum_of_six(builder, product)
+
+    return number(A, index, B, index), generate
+
+
+@_intrinsic
 def dot_by_pairs(typingctx: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
     """A[a:a+6] . B[b:b+6], two numbers at a time, products added in one instruction: in half the
     instructions of `dot`, and rounded otherwise."""

@@ -92,17 +92,42 @@ def _velocity(m, d, geom, speeds, at, w, v):
     v[2] = speeds[body, 5] + w[0] * r1 - w[1] * r0
 
 
-@kernel
-def _approach(m, d, contact, speeds, work):
-    """How fast the geoms of a contact close its gap [m/s]; work (4, 3)."""
+@leaf
+def _speed_along(m, d, geom, speeds, at, n):
+    """Speed of a geom's point at along n [m/s]; speeds as in `_velocity`. A plain number, since
+    every contact ahead is asked for it."""
+    body = integers(pointer(m + _BODY) + 4 * geom, 1)[0]
+    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
+    com = numbers(pointer(d + _COM) + 24 * root, 3)
+    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
+    w0, w1, w2 = speeds[body, 0], speeds[body, 1], speeds[body, 2]
+    return (
+        n[0] * (speeds[body, 3] + w1 * r2 - w2 * r1)
+        + n[1] * (speeds[body, 4] + w2 * r0 - w0 * r2)
+        + n[2] * (speeds[body, 5] + w0 * r1 - w1 * r0)
+    )
+
+
+@leaf
+def _approach(m, d, contact, speeds):
+    """How fast the geoms of a contact close its gap [m/s]."""
     at, normal = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
     geoms = integers(contact + _GEOM, 2)
-    _velocity(m, d, geoms[0], speeds, at, work[0], work[1])
-    _velocity(m, d, geoms[1], speeds, at, work[2], work[3])
+    first = _speed_along(m, d, geoms[0], speeds, at, normal)
+    return first - _speed_along(m, d, geoms[1], speeds, at, normal)
+
+
+@kernel
+def _slip(m, d, contact, speeds):
+    """How fast the geoms of a contact move against each other there [m/s]."""
+    at, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
+    w, first, second = np.empty(3), np.empty(3), np.empty(3)
+    _velocity(m, d, geoms[0], speeds, at, w, first)
+    _velocity(m, d, geoms[1], speeds, at, w, second)
     total = 0.0
     for k in range(3):
-        total += normal[k] * (work[1, k] - work[3, k])
-    return total
+        total += (first[k] - second[k]) ** 2
+    return np.sqrt(total)
 
 
 @leaf
@@ -201,24 +226,21 @@ passes_by = pass_by.external
 
 
 @kernel
-def _is_ghost(m, d, contact, count, now, free, touch, work):
+def _is_ghost(m, d, contact, count, now, free, touch):
     """Whether a contact, one of `count` of its pair, is to be ignored; see the head."""
     geoms = integers(contact + _GEOM, 2)
     gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
     least, behind = -OVERLOOKED * touch, BEHIND * touch
-    speed = _approach(m, d, contact, now, work)
+    speed = _approach(m, d, contact, now)
     past = dt * speed - gap
     if past > -least:
         start = (gap + min(past, behind)) / speed
-        path = 0.0
-        for k in range(3):
-            path += (work[1, k] - work[3, k]) ** 2
-        path = np.sqrt(path) * (dt - start)
+        path = _slip(m, d, contact, now) * (dt - start)
         return passes_by(m, d, contact, start, path, least, behind) == 1
     first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
     if count > EDGE_CONTACTS or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False
-    if dt * _approach(m, d, contact, free, work) - gap <= -least:
+    if dt * _approach(m, d, contact, free) - gap <= -least:
         return False
     return _distance_along(m, d, contact, gap + behind, behind) >= least
 
@@ -231,7 +253,6 @@ def exclude_ghosts(m, d, free, touch):
     """
     nbody, ncon = pointer(m + _NBODY), integer(d + _NCON)
     now = table(pointer(d + _CVEL), nbody, 6)
-    work = np.empty((4, 3))
     start, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
     while start < end_of_all:
         geoms = integers(start + _GEOM, 2)
@@ -245,8 +266,7 @@ def exclude_ghosts(m, d, free, touch):
         if deepest >= -touch and _is_convex(_kind(m, geoms[0])) and _is_convex(_kind(m, geoms[1])):
             for contact in range(start, end, _SIZE):
                 exclude = integers(contact + _EXCLUDE, 1)
-                if exclude[0] == 0 and _is_ghost(
-                    m, d, contact, (end - start) // _SIZE, now, free, touch, work
-                ):
+                count = (end - start) // _SIZE
+                if exclude[0] == 0 and _is_ghost(m, d, contact, count, now, free, touch):
                     exclude[0] = 1
         start = end

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.arrays import Array
-from stiction.kernels import runs
-from stiction.kernels.block import SHORT
+from stiction.kernels import runs, six
+from stiction.kernels.block import BODY, SHORT
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
@@ -113,19 +113,52 @@ def from_targets(b: Blocks, i, u):
         u[i, r] += data[i, Datum.SURFACE + r - 1]
 
 
+@lean_leaf
+def are_six(b: Blocks, c):
+    """Whether the six columns from entry c on are neighbours, as a free body's are: they ascend."""
+    return b.column[c + BODY - 1] - b.column[c] == BODY - 1
+
+
+@lean_leaf
+def row_dot(b: Blocks, a, c, width, x):
+    """The product of a row of that many entries, from a on, with columns from c on, and x (nv,)."""
+    total, k = 0.0, 0
+    while k + BODY <= width and are_six(b, c + k):
+        total += six.dot(b.value, a + k, x, b.column[c + k])
+        k += BODY
+    while k < width:
+        total += b.value[a + k] * x[b.column[c + k]]
+        k += 1
+    return total
+
+
 @lean
 def row_velocities(b: Blocks, count, v, u):
     """u (count, ROWS) := speed along each row less its bound, over moving surfaces."""
-    head, column, value = b.head, b.column, b.value
+    head = b.head
     for i in range(count):
         width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
         for r in range(head[i, Head.ROWS]):
-            a0 = head[i, Head.VALUE] + r * width
-            total = 0.0
-            for k in range(width):
-                total += value[a0 + k] * v[column[c0 + k]]
-            u[i, r] = total
+            u[i, r] = row_dot(b, head[i, Head.VALUE] + r * width, c0, width, v)
         from_targets(b, i, u)
+
+
+@lean_leaf
+def _add_three_rows(b: Blocks, a, c, width, x, y, z, out):
+    """out (nv,) += x, y and z times three rows of a block, the first from a on."""
+    k = 0
+    while k + BODY <= width and are_six(b, c + k):
+        at = a + k
+        six.add_three(
+            out, b.column[c + k], b.value, x, at, y, at + width, z, at + 2 * width
+        )  # fmt: skip
+        k += BODY
+    while k < width:
+        at = a + k
+        out[b.column[c + k]] += (
+            x * b.value[at] + y * b.value[at + width] + z * b.value[at + 2 * width]
+        )
+        k += 1
 
 
 @lean
@@ -133,13 +166,17 @@ def add_impulses(b: Blocks, begin, end, f, out):
     """out (nv,) += the impulses f (cap, ROWS) of the blocks from `begin` to `end`."""
     head, column, value = b.head, b.column, b.value
     for i in range(begin, end):
-        width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
-        for r in range(head[i, Head.ROWS]):
+        width, c0, a0 = head[i, Head.WIDTH], head[i, Head.COLUMN], head[i, Head.VALUE]
+        rows, single = head[i, Head.ROWS], 0
+        if rows >= 3:
+            single = 3
+            if f[i, 0] != 0.0 or f[i, 1] != 0.0 or f[i, 2] != 0.0:
+                _add_three_rows(b, a0, c0, width, f[i, 0], f[i, 1], f[i, 2], out)
+        for r in range(single, rows):
             impulse = f[i, r]
             if impulse != 0.0:
-                a0 = head[i, Head.VALUE] + r * width
                 for k in range(width):
-                    out[column[c0 + k]] += impulse * value[a0 + k]
+                    out[column[c0 + k]] += impulse * value[a0 + r * width + k]
 
 
 @lean
@@ -200,6 +237,38 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
 
 
 @lean_leaf
+def _note_alone(b: Blocks, factor, alone):
+    """alone (nv,) := 1 where a row of the factored mass has its diagonal and nothing else, as those
+    of a body that turns about its principal axes; else 0."""
+    for k in range(b.first.shape[0]):
+        at, j = b.row[k], b.first[k]
+        while j < k and factor[at + j] == 0.0:
+            j += 1
+        alone[k] = 1.0 if j == k else 0.0
+
+
+@lean_leaf
+def _are_alone(b: Blocks, i, begin, end, alone):
+    """Whether all columns of block i from `begin` to `end` are."""
+    found = True
+    for c in range(b.head[i, Head.COLUMN] + begin, b.head[i, Head.COLUMN] + end):
+        found = found and alone[b.column[c]] == 1.0
+    return found
+
+
+@lean_leaf
+def _add_lone_inertias(b: Blocks, i, begin, end, factor, weight):
+    """The same as `_add_inertia` of all rows, where the columns are alone."""
+    c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
+    for r in range(b.head[i, Head.ROWS]):
+        total = weight[i, r]
+        for k in range(begin, end):
+            j, entry = b.column[c0 + k], b.value[a0 + r * width + k]
+            total += entry * entry * factor[b.row[j] + j]
+        weight[i, r] = total
+
+
+@lean_leaf
 def drop_immobile(b: Blocks, i, weight):
     """Lets the normal of block i move nothing if that is what it does but for rounding."""
     if b.head[i, Head.ROWS] < 3 or weight[i, 0] > IMMOBILE * max(weight[i, 1], weight[i, 2]):
@@ -212,8 +281,9 @@ def drop_immobile(b: Blocks, i, weight):
 @lean
 def inverse_inertias(b: Blocks, count, factor, work, weight):
     """weight (count, ROWS) := a M^-1 a' of each row, from the factored mass, tree by tree, and zero
-    for a normal that moves its bodies by no more than rounding; work (3, nv) or more."""
-    head, column, first = b.head, b.column, b.first
+    for a normal that moves its bodies by no more than rounding; work (4, nv) or more."""
+    head, column, first, alone = b.head, b.column, b.first, work[3]
+    _note_alone(b, factor, alone)
     for i in range(count):
         c0, rows = head[i, Head.COLUMN], head[i, Head.ROWS]
         for r in range(rows):
@@ -226,7 +296,10 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
                 begin -= 1
                 low = min(low, first[column[c0 + begin]])
             single = 0
-            if rows >= 3:
+            if _are_alone(b, i, begin, end, alone):
+                _add_lone_inertias(b, i, begin, end, factor, weight)
+                single = rows
+            elif rows >= 3:
                 _add_three_inertias(b, i, begin, end, low, factor, work, weight)
                 single = 3
             for r in range(single, rows):

@@ -39,8 +39,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stiction.contact.problem.arrays import Array, Arrays, Whitened
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, are_six
 from stiction.contact.problem.dense_blocks import blocks_of, from_contact_space
+from stiction.kernels import six
+from stiction.kernels.block import BODY
 from stiction.kernels.compile import kernel, lean, lean_leaf
 
 LEAST_SPEED = 1e-6
@@ -103,8 +105,13 @@ def row_speed(b: Blocks, i, r, sigma):
     width, c0 = head[i, Head.WIDTH], head[i, Head.COLUMN]
     a0 = head[i, Head.VALUE] + r * width
     total = abs(b.data[i, Datum.SURFACE + r - 1]) if 0 < r < 4 else 0.0
-    for k in range(width):
+    k = 0
+    while k + BODY <= width and are_six(b, c0 + k):
+        total += six.dot_of_sizes(value, a0 + k, sigma, column[c0 + k])
+        k += BODY
+    while k < width:
         total += abs(value[a0 + k]) * sigma[column[c0 + k]]
+        k += 1
     return total
 
 

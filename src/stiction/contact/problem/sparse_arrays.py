@@ -110,7 +110,7 @@ class SparseMass:
     def weights(self, b: Blocks) -> Array:
         """(count, ROWS) inverse inertias of the rows of these blocks."""
         weight = np.zeros((len(b.head), BLOCK_ROWS))
-        work = np.zeros((3, len(b.push)))
+        work = np.zeros((4, len(b.push)))
         inverse_inertias(b, len(b.head), self.factor.entries, work, weight)
         return weight
 
