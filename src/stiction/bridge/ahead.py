@@ -123,7 +123,7 @@ def _count_left(start, end):
 
 
 @leaf
-def _closing_speed(m, d, contact, speeds):
+def closing_speed(m, d, contact, speeds):
     """How fast the two sides of a contact approach each other [m/s]; speeds (nbody, 6) as cvel."""
     geoms = integers(contact + _GEOM, 2)
     a, b = body_of_geom(m, geoms[0]), body_of_geom(m, geoms[1])
@@ -256,7 +256,7 @@ def take_in(m, d, speeds):
         end, hit = _end_of_pair(start, end_of_all), False
         for contact in range(start, end, _SIZE):
             if integer(contact + _EXCLUDE) == LEFT_OUT and not hit:
-                hit = dt * _closing_speed(m, d, contact, speeds) > number(contact + _DIST)
+                hit = dt * closing_speed(m, d, contact, speeds) > number(contact + _DIST)
         if hit:
             taken += _count_left(start, end)
             _mark(start, end, LEFT_OUT, 0)

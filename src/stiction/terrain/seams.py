@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.bridge import library as mj
+from stiction.bridge.ahead import closing_speed
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
 from stiction.bridge.layout import (
     integer,
@@ -90,31 +91,6 @@ def _velocity(m, d, geom, speeds, at, w, v):
     v[0] = speeds[body, 3] + w[1] * r2 - w[2] * r1
     v[1] = speeds[body, 4] + w[2] * r0 - w[0] * r2
     v[2] = speeds[body, 5] + w[0] * r1 - w[1] * r0
-
-
-@leaf
-def _speed_along(m, d, geom, speeds, at, n):
-    """Speed of a geom's point at along n [m/s]; speeds as in `_velocity`. A plain number, since
-    every contact ahead is asked for it."""
-    body = integers(pointer(m + _BODY) + 4 * geom, 1)[0]
-    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
-    com = numbers(pointer(d + _COM) + 24 * root, 3)
-    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
-    w0, w1, w2 = speeds[body, 0], speeds[body, 1], speeds[body, 2]
-    return (
-        n[0] * (speeds[body, 3] + w1 * r2 - w2 * r1)
-        + n[1] * (speeds[body, 4] + w2 * r0 - w0 * r2)
-        + n[2] * (speeds[body, 5] + w0 * r1 - w1 * r0)
-    )
-
-
-@leaf
-def _approach(m, d, contact, speeds):
-    """How fast the geoms of a contact close its gap [m/s]."""
-    at, normal = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
-    geoms = integers(contact + _GEOM, 2)
-    first = _speed_along(m, d, geoms[0], speeds, at, normal)
-    return first - _speed_along(m, d, geoms[1], speeds, at, normal)
 
 
 @kernel
@@ -231,7 +207,7 @@ def _is_ghost(m, d, contact, count, now, free, touch):
     geoms = integers(contact + _GEOM, 2)
     gap, dt = number(contact + _DIST), number(m + _TIMESTEP)
     least, behind = -OVERLOOKED * touch, BEHIND * touch
-    speed = _approach(m, d, contact, now)
+    speed = closing_speed(m, d, contact, now)
     past = dt * speed - gap
     if past > -least:
         start = (gap + min(past, behind)) / speed
@@ -240,7 +216,7 @@ def _is_ghost(m, d, contact, count, now, free, touch):
     first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
     if count > EDGE_CONTACTS or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False
-    if dt * _approach(m, d, contact, free) - gap <= -least:
+    if dt * closing_speed(m, d, contact, free) - gap <= -least:
         return False
     return _distance_along(m, d, contact, gap + behind, behind) >= least
 

@@ -143,7 +143,7 @@ def row_velocities(b: Blocks, count, v, u):
         from_targets(b, i, u)
 
 
-@lean_leaf
+@lean
 def _add_three_rows(b: Blocks, a, c, width, x, y, z, out):
     """out (nv,) += x, y and z times three rows of a block, the first from a on."""
     k = 0
@@ -236,7 +236,7 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
     weight[i, 0], weight[i, 1], weight[i, 2] = total0, total1, total2
 
 
-@lean_leaf
+@lean
 def _note_alone(b: Blocks, factor, alone):
     """alone (nv,) := 1 where a row of the factored mass has its diagonal and nothing else, as those
     of a body that turns about its principal axes; else 0."""
@@ -256,7 +256,7 @@ def _are_alone(b: Blocks, i, begin, end, alone):
     return found
 
 
-@lean_leaf
+@lean
 def _add_lone_inertias(b: Blocks, i, begin, end, factor, weight):
     """The same as `_add_inertia` of all rows, where the columns are alone."""
     c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]

@@ -98,7 +98,7 @@ def _is_rough(b: Blocks, i):
     return b.data[i, Datum.SLIDE] > 0.0 or b.data[i, Datum.DRAG] > 0.0
 
 
-@lean_leaf
+@lean
 def row_speed(b: Blocks, i, r, sigma):
     """Speed along row r of block i at the speeds sigma, whatever their signs."""
     head, column, value = b.head, b.column, b.value
