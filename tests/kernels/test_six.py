@@ -27,3 +27,14 @@ def test_a_product_of_three_rows_is_what_its_rows_add_up_to_one_by_one():
     expected = C.copy()
     expected[2:38] += (left.T @ right).ravel()
     np.testing.assert_allclose(whole, expected, rtol=1e-14, atol=1e-14)
+
+
+@kernel
+def _dot_of_sizes(A, B):
+    return six.dot_of_sizes(A, 1, B, 2)
+
+
+def test_a_product_of_sizes_leaves_signs_out():
+    rng = np.random.default_rng(1)
+    A, B = rng.normal(size=8), rng.uniform(0.0, 1.0, size=9)
+    np.testing.assert_allclose(_dot_of_sizes(A, B), np.abs(A[1:7]) @ B[2:8], rtol=1e-15)

@@ -109,6 +109,27 @@ def test_a_spinning_free_body_gains_no_energy():
         before = after
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.02])
+@pytest.mark.parametrize("turn", ["1 0 0 0", "0.8 0.6 0 0"])
+@pytest.mark.parametrize("inertia", ["1 2 3", "3 1 2", "1e-3 2e-3 2.9e-3", "1 1 1"])
+def test_a_body_tumbles_as_under_implicitfast_whatever_its_axes(inertia, turn, damping):
+    """Turned by `turn`, the principal axes are not the body's own, and M has entries off its
+    diagonal: another way leads to the momentum then."""
+    model, ours = load(
+        f"""<mujoco><worldbody><body pos="0 0 5"><joint type="free" damping="{damping}"/>
+        <inertial pos="0 0 0" quat="{turn}" mass="1" diaginertia="{inertia}"/>
+        <geom size="0.1" contype="0" conaffinity="0"/></body></worldbody></mujoco>"""
+    )
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    ours.qvel[3:] = [5.0, -7.0, 11.0]
+    ours.xfrc_applied[1] = [1.0, 2.0, 3.0, 0.1, -0.2, 0.3]
+    theirs = copy.copy(ours)
+    stiction.Simulator(model).step(ours, 50)
+    mujoco.mj_step(model, theirs, 50)
+    np.testing.assert_allclose(ours.qvel, theirs.qvel, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(ours.qpos, theirs.qpos, rtol=0, atol=1e-13)
+
+
 def test_a_model_without_freedom_passes_the_time():
     model, data = load("""
 <mujoco><worldbody><geom type="plane" size="1 1 1"/>
