@@ -13,7 +13,7 @@ from time import monotonic
 SILENT = 1.0
 """Seconds of compilation before anything is said."""
 
-TEXT = "stiction: compiling for this machine, once, which takes up to a minute"
+TEXT = "stiction: compiling for this machine, once; what a first step needs takes up to a minute"
 
 _begun: float | None = None
 _count = 0
