@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 from mjcf import load
+from servos import CLAMPS, WHEEL
 
 import stiction
-
-WHEEL = """
-<mujoco><option gravity="0 0 0"/>
-  <worldbody><body><joint name="j" axis="0 0 1" {joint}/>
-    <geom type="cylinder" size=".076 .025" mass=".3"/></body></worldbody>
-  <actuator><{servo} joint="j" {own}/></actuator>
-</mujoco>"""
-CLAMPS = {
-    "its own": ('forcerange="-400 400"', ""),
-    "its joint's": ("", 'actuatorfrcrange="-400 400"'),
-}
 
 
 @pytest.mark.parametrize("clamp", CLAMPS)
