@@ -7,7 +7,6 @@ from servos import CLAMPS, WHEEL
 
 import stiction
 
-
 GEARED = pytest.mark.xfail(strict=True, reason="a geared wheel is left turning at 0.025 rad/s")
 
 
