@@ -165,3 +165,25 @@ def test_derivatives_of_cans_on_faces(table, stands):
     swell(model)
     data.qvel[:2] = 0.3, 0.2
     assert_agree(stiction.Simulator(model), data)
+
+
+@pytest.mark.parametrize("events", [False, True])
+@pytest.mark.parametrize("turned", [37.0, 60.0, 90.0])
+def test_a_can_that_slides_down_a_turned_plane_keeps_its_contacts(turned, events):
+    """Its tilt is rounding there, along which MuJoCo looks for the lowest point of its rim."""
+    model = mujoco.MjModel.from_xml_string(f"""
+<mujoco><option timestep=".02"/>
+  <worldbody>
+    <body euler="{turned} {turned / 2} 0"><geom type="plane" size="0 0 1" friction=".5"/></body>
+    <body><freejoint/><geom type="cylinder" size=".1 .1" mass="1" friction=".5"/></body>
+  </worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    axes, slope = data.xmat[1].reshape(3, 3).copy(), np.arctan(0.505)
+    model.opt.gravity = axes @ (9.81 * np.array([np.sin(slope), 0.0, -np.cos(slope)]))
+    data.qpos[:3], data.qpos[3:] = axes @ [0.0, 0.0, 0.1], data.xquat[1]
+    stepper = stiction.EventDriven(dt=0.02) if events else stiction.TimeStepping()
+    sim = stiction.Simulator(model, stepper=stepper)
+    sim.step(data, 25)
+    speed = 0.5 * 9.81 * (np.sin(slope) - 0.5 * np.cos(slope))
+    assert np.allclose(axes.T @ data.qvel[:3], [speed, 0.0, 0.0], atol=1e-12)

@@ -3,22 +3,14 @@
 import numpy as np
 import pytest
 from mjcf import load
+from servos import CLAMPS, WHEEL
 
 import stiction
 
-WHEEL = """
-<mujoco><option gravity="0 0 0"/>
-  <worldbody><body><joint name="j" axis="0 0 1" {joint}/>
-    <geom type="cylinder" size=".076 .025" mass=".3"/></body></worldbody>
-  <actuator><{servo} joint="j" {own}/></actuator>
-</mujoco>"""
-CLAMPS = {
-    "its own": ('forcerange="-400 400"', ""),
-    "its joint's": ("", 'actuatorfrcrange="-400 400"'),
-}
+GEARED = pytest.mark.xfail(strict=True, reason="a geared wheel is left turning at 0.025 rad/s")
 
 
-@pytest.mark.parametrize("clamp", CLAMPS)
+@pytest.mark.parametrize("clamp", ["its own", "its joint's", pytest.param("geared", marks=GEARED)])
 @pytest.mark.parametrize("speed", [5.0, -5.0])
 def test_a_strong_servo_brakes_a_light_wheel_within_a_step(clamp, speed):
     """400 N m would turn it back to 450 rad/s in that time."""

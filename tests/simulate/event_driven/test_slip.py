@@ -6,6 +6,7 @@ import pytest
 
 import stiction
 from stiction.contact import Coulomb, Frictionless
+from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.simulate.event_driven import sustained
 from stiction.simulate.event_driven.impact import solve_impact
 from stiction.simulate.event_driven.phases import State
@@ -182,3 +183,19 @@ def test_what_stuck_in_a_piece_at_the_velocity_level_does_not_slide_after_it() -
     # Each piece left a slip that stopped at once, twice, and the next piece followed: 51 events.
     stepper = stiction.EventDriven(most_events=25)
     stiction.Simulator(model, stepper=stepper).step(data, 400)
+
+
+def test_driving_that_has_failed_is_not_tried_again(monkeypatch):
+    """Painleve's rod has no finite force: driving goes through all orders to find that out."""
+    foot = -np.array([1.0, 2.0]) / np.sqrt(5.0)
+    loads = Loads(
+        np.diag([1.0, 1.0, 1.0 / 3.0]), np.array([-1.0, 0.0, 0.0]), np.array([0.0, -GRAVITY, 0.0]),
+        np.array([[0.0, 1.0, foot[0]]]), np.zeros(1),
+        np.array([[[1.0, 0.0, -foot[1]], [0.0, 0.0, 0.0]]]), np.zeros((1, 2)), np.full(1, 1.4),
+        np.ones(1, np.bool_), np.array([[-1.0, 0.0]]), np.zeros((0, 3)), np.zeros(0),
+        np.zeros((0, 3)), np.zeros(0), np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
+    )  # fmt: skip
+    again = []
+    monkeypatch.setattr(sustained, "drive_loads", lambda *given: again.append(given))
+    assert sustained.hold_sustained(SustainedLaw(Kind.DRY), loads) is None
+    assert not again

@@ -33,6 +33,7 @@ from stiction.simulate.event_driven.mending import has_suspects, mend
 from stiction.simulate.event_driven.stiffness import stiff_damping
 from stiction.terrain.meetings import Ground, replace_contacts, unpack_ground
 from stiction.terrain.refinement import refine_contacts
+from stiction.terrain.upright import collide
 
 Array = NDArray[np.float64]
 
@@ -111,7 +112,7 @@ def _refine(m: int, d: int, options: int) -> None:
 @stage("int64(int64, int64, int64, int64)", eager=False, counted=True)
 def meet(m: int, d: int, ground: int, options: int) -> int:
     """Contacts and rows."""
-    mj.collide(m, d)
+    collide(m, d)
     _refine(m, d, options)
     return 0
 
@@ -120,7 +121,7 @@ def meet(m: int, d: int, ground: int, options: int) -> int:
 def meet_on_ground(m: int, d: int, ground: int, options: int) -> int:
     """The same where there is a height field: compiled for those who have it."""
     terrain, hulls, level = unpack_ground(ground)
-    mj.collide(m, d)
+    collide(m, d)
     replace_contacts(m, d, terrain, hulls, level.tolerance[0])
     _refine(m, d, options)
     return 0

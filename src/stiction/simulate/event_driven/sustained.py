@@ -333,7 +333,18 @@ def hold_sustained(
         )
         if found:
             return Forces._make((*forces, steps)), from_table(Law.COULOMB, table)
+        return hold_otherwise(law, loads)
     solved = solve_sustained(law, loads, guess)
     if solved is None:
         return None
     return solved[0], certify_sustained(law, loads, solved[1], solved[0])
+
+
+def hold_otherwise(law: SustainedLaw, loads: Loads) -> tuple[Forces, Certificate] | None:
+    """Forces of dry friction, and their certificate, where `hold_loads` has found none. Driving
+    fails slowly, after all orders of the contacts, and would fail again."""
+    arrays = _arrays(law, loads)
+    found = None if len(loads.box) else _forces(loads, arrays)
+    if found is None or not np.isfinite(found.acceleration).all():
+        return None
+    return found, certify_sustained(law, loads, arrays, found)

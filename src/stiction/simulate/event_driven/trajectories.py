@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge import validation
 from stiction.bridge.shared_points import hold_once
-from stiction.contact.certificate.certificate import from_table
+from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Law
 from stiction.contact.certificate.solution import ContactSolution
 from stiction.contact.models.description import Kind
@@ -55,6 +55,7 @@ from stiction.simulate.event_driven.sustained import (
     Forces,
     Loads,
     coefficients,
+    hold_otherwise,
     hold_sustained,
     solve_sustained,
 )
@@ -186,10 +187,10 @@ class Motion:
             course, phase.seen, phase.state.qvel, phase.held, rates, joint_rate, self.static,
             self.dynamic, NO_FORCES if guess is None else guess.parts,
         )  # fmt: skip
-        if not (solved and table.scaled.max() <= ACCEPT):
-            return self._hold(loads, guess)
-        self.pivots += steps
-        return Held(Forces._make((*found, steps)), loads, from_table(Law.COULOMB, table))
+        if solved:
+            certified = Forces._make((*found, steps)), from_table(Law.COULOMB, table)
+            return self._accept(certified, loads, guess)
+        return self._accept(hold_otherwise(self.law, loads), loads, guess)
 
     def hold_again(self, phase: Phase, held: Held, seen: Snapshot) -> tuple[Phase, Held]:
         """The phase, and its forces, where other smooth forces act than did in `held`."""
@@ -198,7 +199,12 @@ class Motion:
         return phase._replace(seen=seen), self._hold(loads, held.forces)
 
     def _hold(self, loads: Loads, guess: Forces | None) -> Held:
-        found = hold_sustained(self.law, loads, guess)
+        return self._accept(hold_sustained(self.law, loads, guess), loads, guess)
+
+    def _accept(
+        self, found: tuple[Forces, Certificate] | None, loads: Loads, guess: Forces | None
+    ) -> Held:
+        """What was found from a guess, if it passes; else what is found without."""
         if found is None or not found[1].worst <= ACCEPT:
             if guess is not None:
                 return self._hold(loads, None)

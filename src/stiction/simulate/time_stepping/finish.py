@@ -28,7 +28,7 @@ from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.jammed import part_jammed
-from stiction.simulate.time_stepping.led import soften
+from stiction.simulate.time_stepping.led import loosen
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -185,7 +185,7 @@ def pose_overlap(
                 if abs(lag) > ELSEWHERE * config.shallow:
                     lag = config.shallow if lag > 0.0 else -config.shallow
                 bound = -lag / dt
-                soften(b, i, newton.weight)
+                loosen(b, i, newton.weight)
             elif deep > config.slack and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:

@@ -54,7 +54,7 @@ def has_led_rows(step: Step, count):
 
 
 @lean_leaf
-def soften(b: Blocks, i, weight):
+def loosen(b: Blocks, i, weight):
     """Lets the led row of block i give way."""
     b.head[i, Head.KIND] = Kind.SOFT
     b.data[i, Datum.DRAG] = STIFFNESS / weight[i, 0] if weight[i, 0] > 0.0 else 0.0
@@ -81,7 +81,7 @@ def lead_rows(address, budget):
         if kinds[i] == Kind.BOX:
             b.data[i, Datum.LIMIT] = 0.0
         elif step.place[i, Place.LED] == 1.0:
-            soften(b, i, newton.weight)
+            loosen(b, i, newton.weight)
     for j in range(velocity.shape[0]):
         b.velocity[j] = b.push[j] = request.v_free[j] = 0.0
     free_all(address)

@@ -45,6 +45,7 @@ from stiction.simulate.time_stepping.workspace import Answer, Count, Record, See
 from stiction.terrain.meetings import replace_contacts
 from stiction.terrain.refinement import refine_contacts
 from stiction.terrain.seams import exclude_ghosts
+from stiction.terrain.upright import collide
 
 _NQ, _NV, _NA, _NU, _NBODY, _NMOCAP = (
     offset("mjModel", name) for name in ("nq", "nv", "na", "nu", "nbody", "nmocap")
@@ -265,7 +266,7 @@ def meet(
     before = _full(d)
     if not found:
         set_margins(m, d, qvel, request.v_free, step.reach, extra)
-        mj.collide(m, d)
+        collide(m, d)
         refine_contacts(m, d)
         if ground is not None:
             terrain, hulls, tolerance = ground
