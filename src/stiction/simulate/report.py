@@ -31,6 +31,9 @@ BUDGET = "budget"
 BEST = "best attempt"
 """The rung of a step that went on with an answer beyond the tolerance."""
 
+PARTS = "parts"
+"""The rung of a step that was taken as several shorter ones (`time_stepping/parts.py`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contact:

@@ -231,7 +231,8 @@ class Simulator:
     def _make_differentiator(self) -> Differentiator:
         if not isinstance(self._engine, TimeEngine):
             raise InvalidInput("stepper", "is EventDriven(): derivatives are those of a time step")
-        return Differentiator(TimeEngine(self._model, self.settings), self._engine)
+        engine = TimeEngine(self._model, self.settings, divides=False)
+        return Differentiator(engine, self._engine)
 
     def step1(self, data: mujoco.MjData) -> None:
         """Evaluates the state as it is for a controller: kinematics, contacts, velocities and

@@ -34,7 +34,7 @@ from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
 from stiction.contact.solvers.islands import STIFFENABLE, solve_blocks
-from stiction.contact.solvers.patches import Island, persist, sharpen_island
+from stiction.contact.solvers.patches import Island, mend_briefly, persist, sharpen_island
 from stiction.contact.solvers.proximal import EXACT
 from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Setting
 from stiction.simulate.time_stepping.request import grade_step
@@ -93,12 +93,17 @@ def count_islands(work: Workspace) -> int:
 
 
 def climb_islands(
-    work: Workspace, contact: ContactModel, dt: float, tolerance: float, every: bool = False
+    work: Workspace,
+    contact: ContactModel,
+    dt: float,
+    tolerance: float,
+    every: bool = False,
+    brief: bool = False,
 ) -> tuple[float, tuple[str, ...]]:
     """(certificate of the step, rungs): tries every unsolved island, and leaves the better answers
     in the workspace. An island takes the first rung of the ladder that reaches `tolerance`: those
     after it cost a thousand steps. every: whether the others are tried where one has no answer, and
-    the step will fail."""
+    the step will fail; brief: whether patches follow no paths, since a shorter step comes next."""
 
     outcome = work.solver.request.outcome
     worst = float(grade_step(work.address, RESIDUAL))
@@ -125,7 +130,10 @@ def climb_islands(
         return ()
 
     def mend() -> tuple[str, ...]:
-        persist(work.solver, k, passes, suffices)
+        if brief:
+            mend_briefly(work.solver, k, passes)
+        else:
+            persist(work.solver, k, passes, suffices)
         return (PATCHES,)
 
     def attempt(way: Way) -> None:

@@ -3,7 +3,8 @@
 A call runs compiled steps (`loop.py`) until they are done or one cannot be taken. `Baraff`'s are
 solved by a kernel of its own in between (`driven.py`). A step whose certificate the compiled
 solver did not pass is handed to the contact model's own ladder of solvers (`fallback.py`), with the
-same problem as arrays, and finished with what that finds.
+same problem as arrays, and finished with what that finds. One that has no answer at all is taken in
+parts (`parts.py`).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from stiction.contact.solvers.proximal import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 from stiction.contact.solvers.sweeps import sweep_island
-from stiction.errors import StictionError
+from stiction.errors import SolveFailed, StictionError
 from stiction.kernels.clock import ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
-from stiction.simulate.report import FRICTIONLESS, Facts, Report, Statistics, summarize
+from stiction.simulate.report import FRICTIONLESS, PARTS, Facts, Report, Statistics, summarize
 from stiction.simulate.settings import Settings
 from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
@@ -57,6 +58,7 @@ from stiction.simulate.time_stepping.loop import (
     take_steps,
     take_steps_on_ground,
 )
+from stiction.simulate.time_stepping.parts import DividedStep
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.whirling import bound_energy, note_momenta
 from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
@@ -121,7 +123,8 @@ class Guess(NamedTuple):
 class TimeEngine:
     """Steps a model in time; one thread at a time. The model is never written to."""
 
-    def __init__(self, model: mujoco.MjModel, settings: Settings) -> None:
+    def __init__(self, model: mujoco.MjModel, settings: Settings, divides: bool = True) -> None:
+        """divides: whether `step` takes a step without an answer in parts."""
         self.settings = settings
         self.stale = False
         """Whether the model is to be copied anew before the next compiled step."""
@@ -134,6 +137,7 @@ class TimeEngine:
         if settings.delassus == "assembly":
             validation.check_still_surfaces(model, "delassus='assembly'")
         self.fallback = Fallback(settings)
+        self._divides = divides and self.fallback.divides
         self._driven = self.compiled is not None and self.compiled.solver is StepSolver.DRIVING
         self._chunk, self._elapsed = 1, 0.0
         self._rungs: Counter[str] = Counter()
@@ -189,13 +193,19 @@ class TimeEngine:
                 late.address  # noqa: B018  (compiled here, and not in the middle of a run)
         if self.ground.features is not None:
             own.model.opt.ccd_tolerance = min(own.model.opt.ccd_tolerance, PRECISE)
-        self.config, self._dt = self._configured(), float(own.model.opt.timestep)
+        self.set_timestep(float(own.model.opt.timestep))
         session[Slot.MODEL], session[Slot.SOURCE] = own.address, own.fields.address
         if not np.array_equal(standalone(own.model), self.work.step.free):
             self.work = self.work.with_room(own.model, self.work.room.blocks)
         session[Slot.WORK] = self.work.address
         self.work.step.restitution[:] = self._restitution
         self.work.step.counts[Count.SEEN] = 0
+
+    def set_timestep(self, dt: float) -> None:
+        """Lets the next steps take the time dt [s]."""
+        self.own.model.opt.timestep = self._dt = dt
+        self.config = self._configured()
+        self.work.step.counts[Count.SEEN] = Seen.NOTHING
 
     @property
     def session_address(self) -> int:
@@ -299,7 +309,15 @@ class TimeEngine:
                 answer, turn = COMPILED, _LATER
             if stop != _DONE:
                 began = perf_counter()
-                found = self.resolve(Stop(stop), data)
+                try:
+                    found = self.resolve(Stop(stop), data)
+                except SolveFailed:
+                    if not (self._divides and DividedStep(self, data).take()):
+                        raise
+                    now = perf_counter() - began
+                    spent, absent = spent + now, 0
+                    answer, stop, wanted = Answer(flag=PARTS), _DONE, 1
+                    continue
                 spent += perf_counter() - began if self._driven else 0.0
                 if found is not None:
                     answer, turn = found, _SOLVED
@@ -355,6 +373,24 @@ class TimeEngine:
                 self.guard.recover(data)
             raise self._explain(stop, data)
         return None
+
+    def take_part(self, data: mujoco.MjData, dt: float) -> bool:
+        """Takes one step of the time dt [s], if an answer is found at little cost; whether it
+        is."""
+        self.set_timestep(dt)
+        turn = _LATER
+        while True:
+            stop = self.guard.call(data, self._run, self._address, data._address, 1, turn)
+            if stop == _DONE:
+                return True
+            if stop == Stop.UNSOLVED:
+                if not self.fallback.answer_part(self.work, dt):
+                    return False
+                turn = _SOLVED
+            else:
+                self.resolve(Stop(stop), data)
+                self.set_timestep(dt)
+                turn = _LATER
 
     def _explain(self, stop: Stop, data: mujoco.MjData) -> StictionError:
         """The error that says why a step could not be taken."""

@@ -95,6 +95,26 @@ class Fallback:
             return self._answer_islands(model, data, work)
         return self._answer_whole(model, data, work, failed)
 
+    def answer_part(self, work: Workspace, dt: float) -> bool:
+        """Whether a step of the time dt that may as well be shorter (`parts.py`) is answered, at
+        little cost; the answer is left in the workspace."""
+        contact, tolerance = self._settings.contact, self._settings.tolerance
+        worst, _ = climb_islands(work, contact, dt, tolerance, brief=True)
+        self._note(work, worst)
+        return worst <= tolerance
+
+    def _note(self, work: Workspace, worst: float) -> None:
+        """Notes the certificate of what islands were answered with."""
+        work.step.figure[Figure.WORST] = worst
+        work.step.counts[Count.ATTEMPTS] = max(1, work.step.counts[Count.ATTEMPTS])
+
+    @property
+    def divides(self) -> bool:
+        """Whether a step without an answer may be taken in parts: where the settings say nothing of
+        what else is to be done, or how long it may take."""
+        settings = self._settings
+        return self._by_islands and settings.budget is None and settings.on_failure == "raise"
+
     def _answer_whole(
         self,
         model: mujoco.MjModel,
@@ -164,8 +184,7 @@ class Fallback:
                 graded = from_table(law, copy_table(work))
                 detail = self._describe(model, data, work, problem, graded)
                 raise SolveFailed(problem, Status.ERROR, detail, ADVICE)
-        work.step.figure[Figure.WORST] = worst
-        work.step.counts[Count.ATTEMPTS] = max(1, work.step.counts[Count.ATTEMPTS])
+        self._note(work, worst)
         return Answer(None, flag, climbed)
 
     def _describe(
