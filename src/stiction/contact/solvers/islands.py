@@ -62,6 +62,7 @@ from stiction.contact.solvers.proximal import (
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.contact.solvers.sweeps import sweep
 from stiction.contact.solvers.system import assemble, push, solve, speeds
+from stiction.contact.solvers.trees import DENSE, mark_tree
 from stiction.contact.solvers.workspace import (
     Guess,
     Outcome,
@@ -184,6 +185,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
     if not touched:
         return
     low, high = g.positions[k], g.positions[k + 1]
+    y.tree.form[s.order[low]] = DENSE
     assemble(b, g, s, y, k, np.int64(1))
     if sparse.factor(s, low, high, np.int64(1)) == 0.0:
         return
@@ -561,7 +563,7 @@ def solve_blocks(address, count):
     """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
     island. The graph, v_free, the rows' weights and the settings are the caller's."""
     b, g, s, request = unpack_problem(address)
-    _, work = unpack_newton(address)
+    y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, weight, v_free = request.setting, work.weight, request.v_free
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
@@ -593,6 +595,7 @@ def solve_blocks(address, count):
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
+        mark_tree(b, g, s, y, k)
         if setting[Setting.COARSE] == 1 and not small:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)

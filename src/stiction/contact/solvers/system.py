@@ -16,7 +16,8 @@ an impulse acts on its own z alone:
 It has the pattern of W, and is never symmetric. Its solutions are those of (W + D^-1), which no
 zero of D spoils.
 
-It is kept by blocks of bodies (`kernels/sparse.py`). H is symmetric where D is; sliding friction
+It is kept by blocks of bodies (`kernels/sparse.py`), but for an island that is one long tree of joints
+(`trees.py`). H is symmetric where D is; sliding friction
 makes it unsymmetric. What is solved for is refined once by the residual from the rows
 themselves: D may be 1e9 times the mass, and H has lost those digits.
 """
@@ -27,10 +28,11 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
+from stiction.contact.solvers.trees import factor_tree, is_factored, solve_tree
 from stiction.contact.solvers.workspace import System
 from stiction.kernels import runs, six, sparse
 from stiction.kernels.block import BODY
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 
 
@@ -342,6 +344,26 @@ def _size_of_last(s: BlockMatrix, high, last):
 
 
 @lean
+def factor(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
+    """Factors the matrix of island k with the responses D; the sign of its determinant, 0 if it is
+    singular, or not positive definite where it is said to be `symmetric`."""
+    sign = factor_tree(b, g, s, y, k, symmetric)
+    if sign == 0.0:
+        assemble(b, g, s, y, k, symmetric)
+        sign = sparse.factor(s, g.positions[k], g.positions[k + 1], symmetric)
+    return sign
+
+
+@lean_leaf
+def _divide(g: Graph, s: BlockMatrix, y: System, k, r):
+    """r := H^-1 r, with the factors at hand."""
+    if is_factored(g, s, y, k):
+        solve_tree(g, s, y, k, r)
+    else:
+        sparse.solve(s, g.positions[k], g.positions[k + 1], r)
+
+
+@lean
 def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
     """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
     low, high = g.positions[k], g.positions[k + 1]
@@ -349,7 +371,7 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             y.x[j] = y.rhs[j]
-    sparse.solve(s, low, high, y.x)
+    _divide(g, s, y, k, y.x)
     changes(b, g, k, y.x, y.change)
     if not refine:
         return
@@ -367,7 +389,7 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
                 total -= y.D[i, ROWS * r + q] * y.change[i, q]
             y.pull[i, r] = total
     push(b, g, k, y.pull, y.left)
-    sparse.solve(s, low, high, y.left)
+    _divide(g, s, y, k, y.left)
     for p in range(low, high):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
