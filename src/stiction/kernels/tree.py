@@ -29,6 +29,7 @@ others a pivot may vanish: then the caller has to factor the dense one.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,27 @@ SMALL_PIVOT = 1e-11
 """Pivot over the sum of what it is the rest of, up to which it is taken to vanish."""
 
 
+class Form(IntEnum):
+    """Of the matrix of an island."""
+
+    DENSE = 0
+    TREE = 1
+    """One long tree, whose axes are known."""
+    FACTORED = 2
+    """One whose factors are those of this file, too."""
+
+
+class Span(IntEnum):
+    """Columns of `TreeMatrix.span`."""
+
+    FORM = 0
+    """A `Form`."""
+    BASE = 1
+    """First degree of freedom of the tree."""
+    COUNT = 2
+    """How many it has."""
+
+
 @packed
 class TreeMatrix(NamedTuple):
     """nv degrees of freedom; `wide` of them in the largest tree that is long, or none."""
@@ -63,13 +85,14 @@ class TreeMatrix(NamedTuple):
     parent: Indices  # (nv,) degree of freedom above each; -1 at a root
     axis: Array  # (nv, 6) S, by those of the root; zero where the root does not float
     momentum: Array  # (nv, 6) m
-    diagonal: Array  # (nv,) of M, and of responses of single degrees of freedom
+    mass: Array  # (nv,) diagonal of M
+    diagonal: Array  # (nv,) the same with the responses of single degrees of freedom
     response: Array  # (nv, 36) K of what acts on each, then A
     left: Array  # (nv, 6) l
     right: Array  # (nv, 6) r, over the pivot
     inverse: Array  # (nv,) of the pivots
-    motion: Array  # (nv, 6) V, and what is passed on to it
-    form: Indices  # (nodes,) a `Form`
+    motion: Array  # (nv, 6) V, or what is passed on from below
+    span: Indices  # (nodes, Span) of each island
     rows: Indices  # (1,) how many others
     down: Array  # (wide, BORDER) their columns, eliminated by l
     up: Array  # (wide, BORDER) the same by r, over the pivots, times D
@@ -90,12 +113,12 @@ def allocate(start: Indices) -> TreeMatrix:
     return TreeMatrix(
         np.full(known, -1, np.int64),
         *(np.zeros((known, AXIS)) for _ in range(2)),
-        np.zeros(known),
+        *(np.zeros(known) for _ in range(2)),
         np.zeros((known, AXIS * AXIS)),
         *(np.zeros((known, AXIS)) for _ in range(2)),
         np.zeros(known),
         np.zeros((known, AXIS)),
-        np.zeros(max(len(sizes), 1), np.int64),
+        np.zeros((max(len(sizes), 1), len(Span)), np.int64),
         np.zeros(1, np.int64),
         *(np.zeros((wide, border)) for _ in range(2)),
         np.zeros((AXIS * wide, border)),

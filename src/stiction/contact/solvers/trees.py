@@ -23,107 +23,113 @@ import numpy as np
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.workspace import System
-from stiction.kernels import six, tree
+from stiction.kernels import runs, six, tree
 from stiction.kernels.block import BODY
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
-from stiction.kernels.tree import BORDER, LONG_TREE
+from stiction.kernels.tree import BORDER, LONG_TREE, Form, Span
 
 SINGLE, OTHER = -2, -1
 """Places of blocks that do not act on one link alone."""
 
-DENSE, POSSIBLE, FACTORED = 0, 1, 2
-"""Forms of a tree's matrix: dense, or linear in its size; and whether the latter is at hand."""
-
 CONSISTENT = 1e-11
-"""Difference of two sums, over their terms, up to which axes give what rows and mass do."""
+"""Difference of two sums, over the length of a row and the square root of its columns, up to which
+axes give what rows and mass do."""
 
 GOLDEN = 0.6180339887498949
 """Its multiples, less what is whole of them, are the velocity that this is tried with."""
 
 
-@lean_leaf
-def _probe(j):
-    x = GOLDEN * (j + 1)
-    return 0.5 + x - np.floor(x)
+@lean
+def _try_motion(t, base, n, x):
+    """x := the trial velocity, and `motion` what it moves."""
+    for c in range(base, base + n):
+        whole = GOLDEN * (c + 1)
+        x[c], above = 0.5 + whole - np.floor(whole), t.parent[c]
+        for q in range(BODY):
+            t.motion[c, q] = x[c] * t.axis[c, q]
+            if above >= base:
+                t.motion[c, q] += t.motion[above, q]
 
 
 @lean
-def _read_mass(b: Blocks, t, base, n):
-    """Whether the mass is that of a tree with such axes, whose momenta and diagonal are read; the
-    motions of the trial velocity are in `motion` then."""
-    motion, momentum, passed = t.motion, t.momentum, t.left
+def _read_mass(b: Blocks, t, base, n, x):
+    """Whether the mass is that of a tree with such axes, whose momenta and diagonal are read; after
+    `_try_motion`."""
+    momentum = t.momentum
     for c in range(base, base + n):
-        above = t.parent[c]
         for q in range(BODY):
-            passed[c, q] = 0.0
-            motion[c, q] = _probe(c) * t.axis[c, q]
             high, low = max(c, base + q), min(c, base + q)
             inside = low >= b.first[high]
             momentum[c, q] = b.mass[b.row[high] + low] if inside else 0.0
-            if above >= base:
-                motion[c, q] += motion[above, q]
-    for c in range(base + n - 1, base - 1, -1):
+    for c in range(base, base + n):
         at, above, far = b.row[c], t.parent[c], b.first[c]
-        t.diagonal[c] = b.mass[at + c]
-        total, size = 0.0, 0.0
-        for j in range(far, c):
-            term = b.mass[at + j] * _probe(j)
-            total += term
-            size += abs(term)
+        t.mass[c] = b.mass[at + c]
+        total = runs.dot(b.mass, at + far, x, far, c - far)
+        size = np.sqrt(n * runs.dot(b.mass, at + far, b.mass, at + far, c - far))
         if above >= base:
-            total -= six.dot(momentum, BODY * c, motion, BODY * above)
-            for q in range(BODY):
-                size += abs(momentum[c, q] * motion[above, q])
+            total -= six.dot(momentum, BODY * c, t.motion, BODY * above)
         if not abs(total) <= CONSISTENT * size:
             return False
     return True
 
 
 @lean
-def _find_place(b: Blocks, t, i, base):
-    """Place of block i, by the motions of the trial velocity."""
+def _find_place(b: Blocks, t, i, base, x):
+    """Place of block i; after `_try_motion`."""
     rows, width, c0 = b.head[i, Head.ROWS], b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
-    last = b.column[c0 + width - 1]
+    first, last = b.column[c0], b.column[c0 + width - 1]
     if width == 1:
         return SINGLE - last
     if width < BODY or b.column[c0 + BODY - 1] != base + BODY - 1:
         return OTHER
     for r in range(rows):
         a0 = b.head[i, Head.VALUE] + r * width
-        total, size = -six.dot(b.value, a0, t.motion, BODY * last), 0.0
-        for c in range(width):
-            term = b.value[a0 + c] * _probe(b.column[c0 + c])
-            total += term
-            size += abs(term)
+        total = -six.dot(b.value, a0, t.motion, BODY * last)
+        if last - first == width - 1:
+            total += runs.dot(b.value, a0, x, first, width)
+        else:
+            for c in range(width):
+                total += b.value[a0 + c] * x[b.column[c0 + c]]
+        size = np.sqrt(width * runs.dot(b.value, a0, b.value, a0, width))
         if not abs(total) <= CONSISTENT * size:
             return OTHER
     return last
 
 
 @lean
-def mark_tree(b: Blocks, g: Graph, s: BlockMatrix, y: System, k):
-    """Notes whether island k is one long tree whose axes are known, and where its blocks act."""
-    t, node = y.tree, s.order[g.positions[k]]
-    t.form[node] = DENSE
+def mark_tree(b: Blocks, g: Graph, s: BlockMatrix, k, x):
+    """Notes whether island k is one long tree whose axes are known, and where its blocks act;
+    x (nv,): scratch."""
+    t, node = g.tree, s.order[g.positions[k]]
     base = s.start[node]
     n = s.start[node + 1] - base
+    t.span[k, Span.FORM], t.span[k, Span.BASE], t.span[k, Span.COUNT] = Form.DENSE, base, n
     if g.positions[k + 1] - g.positions[k] > 1 or n < LONG_TREE or g.size[Size.STAR] == 1:
         return
-    if t.axis[base, 0] == 0.0 or not _read_mass(b, t, base, n):
+    if t.axis[base, 0] == 0.0:
+        return
+    _try_motion(t, base, n, x)
+    if not _read_mass(b, t, base, n, x):
         return
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
-        y.place[i] = _find_place(b, t, i, base)
-    t.form[node] = POSSIBLE
+        g.place[i] = _find_place(b, t, i, base, x)
+    t.span[k, Span.FORM] = Form.TREE
+
+
+@lean_leaf
+def forget_tree(g: Graph, k):
+    """Takes island k for one that is no long tree, until it is marked."""
+    g.tree.span[k, Span.FORM] = Form.DENSE
 
 
 @lean
-def _add_response(b: Blocks, y: System, i):
+def _add_response(b: Blocks, g: Graph, y: System, i):
     """Adds K of block i, which acts on one link alone."""
-    t, E, D = y.tree, y.scratch, y.D
+    t, E, D = g.tree, y.scratch, y.D
     rows, width, a0 = b.head[i, Head.ROWS], b.head[i, Head.WIDTH], b.head[i, Head.VALUE]
-    wide, to = E.shape[1], BODY * BODY * y.place[i]
+    wide, to = E.shape[1], BODY * BODY * g.place[i]
     if rows == 3:
         for r in range(3):
             d = ROWS * r
@@ -154,19 +160,19 @@ def _acts(y: System, i, rows):
 def _gather(b: Blocks, g: Graph, y: System, k, base, n):
     """Responses of all blocks, and the columns of the rows that are left over; whether there is
     room for these."""
-    t = y.tree
+    t = g.tree
     for c in range(base, base + n):
-        t.diagonal[c] = b.mass[b.row[c] + c]
+        t.diagonal[c] = t.mass[c]
         for q in range(BODY * BODY):
             t.response[c, q] = 0.0
     count = 0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
-        rows, place = b.head[i, Head.ROWS], y.place[i]
+        rows, place = b.head[i, Head.ROWS], g.place[i]
         if not _acts(y, i, rows):
             continue
         if place >= 0:
-            _add_response(b, y, i)
+            _add_response(b, g, y, i)
         elif place <= SINGLE:
             entry = b.value[b.head[i, Head.VALUE]]
             t.diagonal[SINGLE - place] += y.D[i, 0] * entry * entry
@@ -183,7 +189,7 @@ def _gather(b: Blocks, g: Graph, y: System, k, base, n):
 @lean
 def _enter_columns(b: Blocks, g: Graph, y: System, k, base, n):
     """down := the columns of the other rows."""
-    down = y.tree.down
+    down = g.tree.down
     for c in range(n):
         for j in range(down.shape[1]):
             down[c, j] = 0.0
@@ -191,7 +197,7 @@ def _enter_columns(b: Blocks, g: Graph, y: System, k, base, n):
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows, width, c0 = b.head[i, Head.ROWS], b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
-        if y.place[i] != OTHER or not _acts(y, i, rows):
+        if g.place[i] != OTHER or not _acts(y, i, rows):
             continue
         for r in range(rows):
             a0 = b.head[i, Head.VALUE] + r * width
@@ -203,11 +209,11 @@ def _enter_columns(b: Blocks, g: Graph, y: System, k, base, n):
 @lean
 def _respond(b: Blocks, g: Graph, y: System, k, n):
     """up := itself times the response D of the other rows."""
-    up, count = y.tree.up, 0
+    up, count = g.tree.up, 0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows = b.head[i, Head.ROWS]
-        if y.place[i] != OTHER or not _acts(y, i, rows):
+        if g.place[i] != OTHER or not _acts(y, i, rows):
             continue
         for c in range(n):
             for r in range(rows):
@@ -221,15 +227,14 @@ def _respond(b: Blocks, g: Graph, y: System, k, n):
 
 
 @lean
-def factor_tree(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
+def factor_tree(b: Blocks, g: Graph, y: System, k, symmetric):
     """Factors the matrix of island k with the responses D; the sign of its determinant, or 0 where
     it has to be factored as a dense one."""
-    t, node = y.tree, s.order[g.positions[k]]
-    if t.form[node] == DENSE:
+    t = g.tree
+    base, n = t.span[k, Span.BASE], t.span[k, Span.COUNT]
+    if t.span[k, Span.FORM] == Form.DENSE:
         return 0.0
-    t.form[node] = POSSIBLE
-    base = s.start[node]
-    n = s.start[node + 1] - base
+    t.span[k, Span.FORM] = Form.TREE
     if not _gather(b, g, y, k, base, n):
         return 0.0
     sign = tree.eliminate(t, base, n, symmetric)
@@ -238,19 +243,18 @@ def factor_tree(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
         _respond(b, g, y, k, n)
         sign *= tree.factor_core(t, n)
     if sign != 0.0:
-        t.form[node] = FACTORED
+        t.span[k, Span.FORM] = Form.FACTORED
     return sign
 
 
 @lean_leaf
-def is_factored(g: Graph, s: BlockMatrix, y: System, k):
+def is_factored(g: Graph, k):
     """Whether the factors at hand of island k are those of `factor_tree`."""
-    return y.tree.form[s.order[g.positions[k]]] == FACTORED
+    return g.tree.span[k, Span.FORM] == Form.FACTORED
 
 
 @lean
-def solve_tree(g: Graph, s: BlockMatrix, y: System, k, r):
+def solve_tree(g: Graph, k, r):
     """r := H^-1 r of island k."""
-    node = s.order[g.positions[k]]
-    base = s.start[node]
-    tree.solve(y.tree, base, s.start[node + 1] - base, r)
+    t = g.tree
+    tree.solve(t, t.span[k, Span.BASE], t.span[k, Span.COUNT], r)

@@ -16,9 +16,8 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.interior_point.columns import COLUMNS, PATH_COLUMNS
-from stiction.kernels import sparse, tree
+from stiction.kernels import sparse
 from stiction.kernels.packing import pack, packed, unpacker
-from stiction.kernels.tree import TreeMatrix
 
 Indices = NDArray[np.int64]
 
@@ -101,8 +100,6 @@ class System(NamedTuple):
     rhs: Array  # (nv,) right side, kept for refinement
     left: Array  # (nv,) what a solution leaves of it
     scratch: Array  # (ROWS, nv) rows of D A of one block
-    place: Indices  # (cap,) of a block on a long tree: see `trees.py`
-    tree: TreeMatrix  # of an island that is one long tree
 
 
 @packed
@@ -191,19 +188,11 @@ class SolverWorkspace:
     def __init__(self, start: Indices, skyline: int, room: Room) -> None:
         nv, cap = int(start[-1]), room.blocks
         nodes = len(start) - 1
-        node = np.repeat(np.arange(nodes), np.diff(start)).astype(np.int64)
         self.room = room
         self.blocks = blocks.allocate(nv, cap, room.entries, skyline)
-        self.graph = graph.allocate(node, cap, room.pieces, room.couplings)
+        self.graph = graph.allocate(start, cap, room.pieces, room.couplings)
         self.matrix = sparse.allocate(start, room.fill, room.fill_entries)
-        self.system = System(
-            np.zeros((cap, ROWS * ROWS)),
-            *(np.zeros((cap, ROWS)) for _ in range(2)),
-            *(np.zeros(nv) for _ in range(3)),
-            np.zeros((ROWS, nv)),
-            np.zeros(cap, np.int64),
-            tree.allocate(start),
-        )
+        self.system = _filled(System, nv, cap, {"D": (cap, ROWS * ROWS), "scratch": (ROWS, nv)})
         self.newton = _filled(
             NewtonWorkspace,
             nv,
@@ -238,7 +227,7 @@ class SolverWorkspace:
 
 def _filled(kind: Any, nv: int, cap: int, shapes: dict[str, tuple[int, ...]]) -> Any:
     """A tuple of zeros: vectors are (nv,), what has a row to each impulse (cap, ROWS)."""
-    vectors = {"v", "best_v", "r", "tangent_v", "kept_v", "r_start"}
+    vectors = {"x", "rhs", "left", "v", "best_v", "r", "tangent_v", "kept_v", "r_start"}
     arrays = []
     for name in kind._fields:
         usual = (nv,) if name in vectors and name not in shapes else (cap, ROWS)

@@ -144,7 +144,7 @@ def _pose(m, d, config: Config, ground, address, found):
     step.ticks[Stage.COLLISION] += begun - now
     if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight):
         return Stop.ROOM
-    read_axes(m, d, s.start, system.tree.axis)
+    read_axes(m, d, s.start, g.tree.axis)
     count = step.counts[Count.BLOCKS]
     if has_led_rows(step, count):
         lead(address, config.budget)
