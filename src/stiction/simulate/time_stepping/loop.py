@@ -22,9 +22,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from stiction.bridge.axes import read_axes
 from stiction.bridge import library as mj
 from stiction.bridge.ahead import take_all_in, take_in
+from stiction.bridge.axes import read_axes
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer
