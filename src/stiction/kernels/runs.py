@@ -142,6 +142,28 @@ add_scaled = _with_row("add_scaled", _add_rounded)
 """out[o:o+n] += x B[b:b+n]."""
 
 
+class _Sums:
+    """Of the products of a run, by the lanes that they are taken in."""
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+        self._sums = {k: cgutils.alloca_once_value(builder, zeros(k)) for k in (LANES, 2, 1)}
+
+    def add(self, x: Any, y: Any, lanes: int) -> None:
+        """Adds x y."""
+        at, builder = self._sums[lanes], self._builder
+        builder.store(add(builder, builder.load(at), x, y, lanes), at)
+
+    def total(self) -> Any:
+        """All together."""
+        builder = self._builder
+        two = builder.load(self._sums[2])
+        rest = [builder.extract_element(two, ir.IntType(32)(k)) for k in range(2)]
+        total = total_of(builder, builder.load(self._sums[LANES]))
+        tail = builder.fadd(builder.fadd(rest[0], rest[1]), builder.load(self._sums[1]))
+        return builder.fadd(total, tail)
+
+
 @_intrinsic
 def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
     """A[a:a+n] . B[b:b+n]."""
@@ -151,18 +173,37 @@ def dot(typingctx: Any, A: Any, a: Any, B: Any, b: Any, n: Any) -> Any:
         first, a, second, b, n = args
         left = data_of(context, builder, sig.args[0], first)
         right = data_of(context, builder, sig.args[2], second)
-        sums = {k: cgutils.alloca_once_value(builder, zeros(k)) for k in (LANES, 2, 1)}
+        sums = _Sums(builder)
 
         def multiply(c: Any, lanes: int) -> None:
             x = load(builder, left, builder.add(a, c), lanes)
-            y = load(builder, right, builder.add(b, c), lanes)
-            builder.store(add(builder, builder.load(sums[lanes]), x, y, lanes), sums[lanes])
+            sums.add(x, load(builder, right, builder.add(b, c), lanes), lanes)
 
         _along(builder, n, multiply)
-        two = builder.load(sums[2])
-        rest = [builder.extract_element(two, ir.IntType(32)(k)) for k in range(2)]
-        total = total_of(builder, builder.load(sums[LANES]))
-        tail = builder.fadd(builder.fadd(rest[0], rest[1]), builder.load(sums[1]))
-        return builder.fadd(total, tail)
+        return sums.total()
 
     return number(A, index, B, index, index), generate
+
+
+@_intrinsic
+def dot_three(typingctx: Any, A: Any, a: Any, width: Any, B: Any, b: Any, n: Any) -> Any:
+    """A[a:a+n] . B[b:b+n], and the same of the two rows of A that begin `width` and twice that
+    later: three sums side by side, since each addition of one waits for the last."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        first, a, width, second, b, n = args
+        left = data_of(context, builder, sig.args[0], first)
+        right = data_of(context, builder, sig.args[3], second)
+        rows = [a, builder.add(a, width), builder.add(builder.add(a, width), width)]
+        sums = [_Sums(builder) for _ in rows]
+
+        def multiply(c: Any, lanes: int) -> None:
+            y = load(builder, right, builder.add(b, c), lanes)
+            for row, total in zip(rows, sums, strict=True):
+                total.add(load(builder, left, builder.add(row, c), lanes), y, lanes)
+
+        _along(builder, n, multiply)
+        return context.make_tuple(builder, sig.return_type, [each.total() for each in sums])
+
+    return types.UniTuple(number, 3)(A, index, index, B, index, index), generate

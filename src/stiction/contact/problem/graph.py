@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head
+from stiction.kernels import tree
 from stiction.kernels.compile import lean
 from stiction.kernels.linear import merge, root
 from stiction.kernels.packing import packed
 from stiction.kernels.sparse import BlockMatrix, connect, find_block, order_nodes, words
+from stiction.kernels.tree import TreeMatrix
 
 Indices = NDArray[np.int64]
 
@@ -77,11 +79,15 @@ class Graph(NamedTuple):
     members: Indices  # (n + 1,) first member of each island
     positions: Indices  # (n + 1,) first position of each island
     size: Indices  # (Size,)
+    place: Indices  # (cap,) where each block of a long tree acts (`solvers/trees.py`)
+    tree: TreeMatrix  # of islands that are one long tree
 
 
-def allocate(node: Indices, cap: int, pieces: int, couplings: int) -> Graph:
-    """Room for that many blocks, pieces and couplings; node (nv,) is the problem's."""
-    n = int(node[-1]) + 1 if len(node) else 0
+def allocate(start: Indices, cap: int, pieces: int, couplings: int) -> Graph:
+    """Room for that many blocks, pieces and couplings; start (n + 1,): first degree of freedom of
+    each node, and nv."""
+    n = len(start) - 1
+    node = np.repeat(np.arange(n), np.diff(start)).astype(np.int64)
     return Graph(
         node,
         np.zeros((pieces, PIECES), np.int64),
@@ -95,6 +101,8 @@ def allocate(node: Indices, cap: int, pieces: int, couplings: int) -> Graph:
         np.zeros(n + 1, np.int64),
         np.zeros(n + 1, np.int64),
         np.zeros(len(Size), np.int64),
+        np.zeros(cap, np.int64),
+        tree.allocate(start),
     )
 
 

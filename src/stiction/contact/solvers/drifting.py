@@ -36,14 +36,13 @@ from stiction.contact.solvers.proximal import (
     move_island,
     residual_of,
 )
-from stiction.contact.solvers.system import assemble, imbalance, solve, speeds, unbalanced
+from stiction.contact.solvers.system import factor, imbalance, solve, speeds, unbalanced
 from stiction.contact.solvers.workspace import (
     NewtonWorkspace,
     Setting,
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage
@@ -129,7 +128,7 @@ def drift_island(address, k, load, content, least):
     y, work = unpack_newton(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     f, v, u, df = work.f, work.v, work.u, y.pull
-    low, high, star = g.positions[k], g.positions[k + 1], g.size[Size.STAR] == 1
+    star = g.size[Size.STAR] == 1
     copy_island(g, s, k, f, v, work.best_f, work.best_v)
     speeds(b, g, k, v, u)
     for at in range(g.members[k], g.members[k + 1]):
@@ -146,9 +145,8 @@ def drift_island(address, k, load, content, least):
         linearize(b, g, k, law, work, y.D, 1.0, eps)
         if changed or used != eps or whole != symmetric or (slides and (slow or turned)):
             request.setting[Setting.FACTORIZATIONS] += 1
-            assemble(b, g, s, y, k, symmetric)
             used, whole = eps, symmetric
-            if sparse.factor(s, low, high, symmetric) == 0.0:
+            if factor(b, g, s, y, k, symmetric) == 0.0:
                 break
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
         solve(b, g, s, y, k, np.int64(1))

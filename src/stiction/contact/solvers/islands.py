@@ -62,6 +62,7 @@ from stiction.contact.solvers.proximal import (
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.contact.solvers.sweeps import sweep
 from stiction.contact.solvers.system import assemble, push, solve, speeds
+from stiction.contact.solvers.trees import forget_tree, mark_tree
 from stiction.contact.solvers.workspace import (
     Guess,
     Outcome,
@@ -171,6 +172,7 @@ place of a second attempt: a chain or a few bodies that one attempt leaves are s
 def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Request, weight):
     """Free velocity and inverse inertias of an island with soft rows, which are part of what its
     bodies weigh: a body that a stiff row holds gives way to nothing."""
+    forget_tree(g, k)
     touched = False
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -561,7 +563,7 @@ def solve_blocks(address, count):
     """Impulses f and velocity v of the `count` blocks of a packed workspace, and what came of each
     island. The graph, v_free, the rows' weights and the settings are the caller's."""
     b, g, s, request = unpack_problem(address)
-    _, work = unpack_newton(address)
+    y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, weight, v_free = request.setting, work.weight, request.v_free
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
@@ -575,6 +577,7 @@ def solve_blocks(address, count):
         if b.head[i, Head.ROWS] > 2:
             weight[i, 1] = weight[i, 2] = max(weight[i, 1], weight[i, 2])
     for k in range(g.size[Size.ISLANDS]):
+        forget_tree(g, k)
         speeds(b, g, k, v_free, work.u)
         load = load_of(b, g, k, law, work.u, weight, v_free)
         for c in range(request.outcome.shape[1]):
@@ -593,6 +596,7 @@ def solve_blocks(address, count):
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
+        mark_tree(b, g, s, k, y.x)
         if setting[Setting.COARSE] == 1 and not small:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)

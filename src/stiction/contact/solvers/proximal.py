@@ -41,7 +41,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.newton import polygon_edge, project_polygon
 from stiction.contact.solvers.system import (
-    assemble,
+    factor,
     imbalance,
     solve,
     speeds,
@@ -54,7 +54,6 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
@@ -484,7 +483,6 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     y, work = unpack_newton(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     f, v, u = work.f, work.v, work.u
-    low, high = g.positions[k], g.positions[k + 1]
     copy_island(g, s, k, f, v, work.best_f, work.best_v)
     speeds(b, g, k, v, u)
     for at in range(g.members[k], g.members[k + 1]):
@@ -512,9 +510,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         linearize(b, g, k, law, work, y.D, memory, eps)
         if anew:
             request.setting[Setting.FACTORIZATIONS] += 1
-            assemble(b, g, s, y, k, np.int64(not whole))
             used = eps
-            if sparse.factor(s, low, high, np.int64(not whole)) == 0.0:
+            if factor(b, g, s, y, k, np.int64(not whole)) == 0.0:
                 break
         ready = True
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)

@@ -16,7 +16,8 @@ an impulse acts on its own z alone:
 It has the pattern of W, and is never symmetric. Its solutions are those of (W + D^-1), which no
 zero of D spoils.
 
-It is kept by blocks of bodies (`kernels/sparse.py`). H is symmetric where D is; sliding friction
+It is kept by blocks of bodies (`kernels/sparse.py`), but for an island that is one long tree of joints
+(`trees.py`). H is symmetric where D is; sliding friction
 makes it unsymmetric. What is solved for is refined once by the residual from the rows
 themselves: D may be 1e9 times the mass, and H has lost those digits.
 """
@@ -27,11 +28,18 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
+from stiction.contact.solvers.trees import factor_tree, is_factored, solve_tree
 from stiction.contact.solvers.workspace import System
 from stiction.kernels import runs, six, sparse
-from stiction.kernels.block import BODY
-from stiction.kernels.compile import lean
+from stiction.kernels.block import BODY, SHORT
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
+
+
+@lean_leaf
+def _is_run(g: Graph, i):
+    """Whether the columns of block i are neighbours, all on one node."""
+    return g.pieces[i + 1] - g.pieces[i] == 1 and g.piece[g.pieces[i], Piece.TOGETHER] == 1
 
 
 @lean
@@ -53,6 +61,11 @@ def changes(b: Blocks, g: Graph, k, x, out):
                     x1 += six.dot(value, a + width, x, base)
                     x2 += six.dot(value, a + 2 * width, x, base)
                     continue
+                if g.piece[p, Piece.TOGETHER] == 1 and end - begin > SHORT:
+                    base, a = column[c0 + begin], a0 + begin
+                    y0, y1, y2 = runs.dot_three(value, a, width, x, base, end - begin)
+                    x0, x1, x2 = x0 + y0, x1 + y1, x2 + y2
+                    continue
                 for c in range(begin, end):
                     y, a = x[column[c0 + c]], a0 + c
                     x0 += value[a] * y
@@ -60,10 +73,14 @@ def changes(b: Blocks, g: Graph, k, x, out):
                     x2 += value[a + 2 * width] * y
             out[i, 0], out[i, 1], out[i, 2] = x0, x1, x2
             first, a0 = 3, a0 + 3 * width
+        run = width > SHORT and _is_run(g, i)
         for r in range(first, rows):
             total = 0.0
-            for c in range(width):
-                total += value[a0 + c] * x[column[c0 + c]]
+            if run:
+                total = runs.dot(value, a0, x, column[c0], width)
+            else:
+                for c in range(width):
+                    total += value[a0 + c] * x[column[c0 + c]]
             out[i, r] = total
             a0 += width
 
@@ -103,15 +120,22 @@ def push(b: Blocks, g: Graph, k, f, out):
                         to, a = column[c0 + begin], a0 + begin
                         six.add_three(out, to, value, x, a, y, a + width, z, a + 2 * width)
                         continue
+                    if g.piece[p, Piece.TOGETHER] == 1 and end - begin > SHORT:
+                        to, a = column[c0 + begin], a0 + begin
+                        runs.add_three(out, to, f, ROWS * i, 1, value, a, width, end - begin)
+                        continue
                     for c in range(begin, end):
                         a = a0 + c
                         out[column[c0 + c]] += (
                             x * value[a] + y * value[a + width] + z * value[a + 2 * width]
                         )
             first, a0 = 3, a0 + 3 * width
+        run = width > SHORT and _is_run(g, i)
         for r in range(first, rows):
             impulse = f[i, r]
-            if impulse != 0.0:
+            if impulse != 0.0 and run:
+                runs.add_scaled(out, column[c0], impulse, value, a0, width)
+            elif impulse != 0.0:
                 for c in range(width):
                     out[column[c0 + c]] += impulse * value[a0 + c]
             a0 += width
@@ -124,9 +148,14 @@ def take_mass(b: Blocks, g: Graph, s: BlockMatrix, k, x, out):
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
-            at, y = row[j], x[j]
+            at, y, far = row[j], x[j], first[j]
             total = mass[at + j] * y
-            for c in range(first[j], j):
+            if j - far > SHORT:
+                total += runs.dot(mass, at + far, x, far, j - far)
+                runs.take_scaled(out, far, y, mass, at + far, j - far)
+                out[j] -= total
+                continue
+            for c in range(far, j):
                 total += mass[at + c] * x[c]
                 out[c] -= mass[at + c] * y
             out[j] -= total
@@ -342,6 +371,26 @@ def _size_of_last(s: BlockMatrix, high, last):
 
 
 @lean
+def factor(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
+    """Factors the matrix of island k with the responses D; the sign of its determinant, 0 if it is
+    singular, or not positive definite where it is said to be `symmetric`."""
+    sign = factor_tree(b, g, y, k, symmetric)
+    if sign == 0.0:
+        assemble(b, g, s, y, k, symmetric)
+        sign = sparse.factor(s, g.positions[k], g.positions[k + 1], symmetric)
+    return sign
+
+
+@lean_leaf
+def _divide(g: Graph, s: BlockMatrix, k, r):
+    """r := H^-1 r, with the factors at hand."""
+    if is_factored(g, k):
+        solve_tree(g, k, r)
+    else:
+        sparse.solve(s, g.positions[k], g.positions[k + 1], r)
+
+
+@lean
 def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
     """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
     low, high = g.positions[k], g.positions[k + 1]
@@ -349,7 +398,7 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):
             y.x[j] = y.rhs[j]
-    sparse.solve(s, low, high, y.x)
+    _divide(g, s, k, y.x)
     changes(b, g, k, y.x, y.change)
     if not refine:
         return
@@ -367,7 +416,7 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
                 total -= y.D[i, ROWS * r + q] * y.change[i, q]
             y.pull[i, r] = total
     push(b, g, k, y.pull, y.left)
-    sparse.solve(s, low, high, y.left)
+    _divide(g, s, k, y.left)
     for p in range(low, high):
         node = s.order[p]
         for j in range(s.start[node], s.start[node + 1]):

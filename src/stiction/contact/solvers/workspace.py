@@ -188,10 +188,9 @@ class SolverWorkspace:
     def __init__(self, start: Indices, skyline: int, room: Room) -> None:
         nv, cap = int(start[-1]), room.blocks
         nodes = len(start) - 1
-        node = np.repeat(np.arange(nodes), np.diff(start)).astype(np.int64)
         self.room = room
         self.blocks = blocks.allocate(nv, cap, room.entries, skyline)
-        self.graph = graph.allocate(node, cap, room.pieces, room.couplings)
+        self.graph = graph.allocate(start, cap, room.pieces, room.couplings)
         self.matrix = sparse.allocate(start, room.fill, room.fill_entries)
         self.system = _filled(System, nv, cap, {"D": (cap, ROWS * ROWS), "scratch": (ROWS, nv)})
         self.newton = _filled(

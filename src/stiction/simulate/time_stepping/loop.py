@@ -24,6 +24,7 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.ahead import take_all_in, take_in
+from stiction.bridge.axes import read_axes
 from stiction.bridge.changes import are_edited
 from stiction.bridge.guard import caught, leave
 from stiction.bridge.layout import number, numbers, offset, pointer
@@ -143,6 +144,7 @@ def _pose(m, d, config: Config, ground, address, found):
     step.ticks[Stage.COLLISION] += begun - now
     if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight):
         return Stop.ROOM
+    read_axes(m, d, s.start, g.tree.axis)
     count = step.counts[Count.BLOCKS]
     if has_led_rows(step, count):
         lead(address, config.budget)

@@ -264,6 +264,8 @@ class Workspace:
         cap, nv, skyline = self.room.blocks, model.nv, self.layout.entries
         self.solver = SolverWorkspace(tree_starts(model), skyline, self.room)
         self.blocks, self.newton = self.solver.blocks, self.solver.newton
+        above = self.solver.graph.tree.parent
+        above[:] = model.dof_parentid[: len(above)]
         self.blocks.first[:], self.blocks.row[:] = self.layout.first, self.layout.row
         self.grading = grading.allocate(nv, cap)
         self.step = Step(

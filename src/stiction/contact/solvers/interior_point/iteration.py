@@ -53,7 +53,9 @@ from stiction.contact.solvers.proximal import (
     residual_of,
 )
 from stiction.contact.solvers.system import (
-    assemble,
+    factor as factor_system,
+)
+from stiction.contact.solvers.system import (
     imbalance,
     push,
     solve,
@@ -68,7 +70,6 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
@@ -162,9 +163,8 @@ def factor_island(address, k, theta, symmetric):
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     respond(b, g, k, w, work.weight, theta, y.D)
-    assemble(b, g, s, y, k, symmetric)
     request.setting[Setting.FACTORIZATIONS] += 1
-    return sparse.factor(s, g.positions[k], g.positions[k + 1], symmetric)
+    return factor_system(b, g, s, y, k, symmetric)
 
 
 @stage("float64(intp, int64, float64, int64, float64)")

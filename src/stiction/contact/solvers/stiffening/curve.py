@@ -47,7 +47,7 @@ from stiction.contact.solvers.stiffening.springs import (
     measure_margins,
     respond,
 )
-from stiction.contact.solvers.system import assemble, imbalance, push, solve, speeds, unbalanced
+from stiction.contact.solvers.system import factor, imbalance, push, solve, speeds, unbalanced
 from stiction.contact.solvers.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
@@ -57,7 +57,6 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
@@ -287,7 +286,7 @@ def stiffen_island(address, k, load, content, least, limit):
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
-    setting, low, high = request.setting, g.positions[k], g.positions[k + 1]
+    setting = request.setting
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
     copy_island(g, s, k, work.f, work.v, work.best_f, work.best_v)
     _keep_springs(b, g, k, work.f, w.f)
@@ -301,8 +300,7 @@ def stiffen_island(address, k, load, content, least, limit):
         off = _place(b, g, s, y, k, work, w, stiff, load)
         slides = respond(b, g, k, work, w, stiff, y.D)
         setting[Setting.FACTORIZATIONS] += 1
-        assemble(b, g, s, y, k, np.int64(not slides))
-        sign = sparse.factor(s, low, high, np.int64(not slides))
+        sign = factor(b, g, s, y, k, np.int64(not slides))
         if sign == 0.0 or not off < np.inf:
             break
         found, short = _come_back(b, g, s, y, k, work, w, stiff, load, off, 0.01 * BACK_ON_CURVE)

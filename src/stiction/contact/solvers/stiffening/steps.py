@@ -40,7 +40,7 @@ from stiction.contact.solvers.stiffening.springs import (
     find_impulses,
     respond,
 )
-from stiction.contact.solvers.system import assemble, solve, speeds, unbalanced
+from stiction.contact.solvers.system import factor, solve, speeds, unbalanced
 from stiction.contact.solvers.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
@@ -50,7 +50,6 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
@@ -120,7 +119,6 @@ def _answer_springs(
 ):  # fmt: skip
     """Whether Newton's method finds the velocity for springs of this stiffness, from the one at
     hand, in `limit` factorizations."""
-    low, high = g.positions[k], g.positions[k + 1]
     speeds(b, g, k, work.v, work.u)
     off = _look(b, g, s, y, k, work, w, stiff, load)
     for _ in range(limit):
@@ -128,8 +126,7 @@ def _answer_springs(
             return True
         slides = respond(b, g, k, work, w, stiff, y.D)
         setting[Setting.FACTORIZATIONS] += 1
-        assemble(b, g, s, y, k, np.int64(not slides))
-        if not off < np.inf or sparse.factor(s, low, high, np.int64(not slides)) == 0.0:
+        if not off < np.inf or factor(b, g, s, y, k, np.int64(not slides)) == 0.0:
             return False
         solve(b, g, s, y, k, np.int64(0))
         share, before = 1.0, off
