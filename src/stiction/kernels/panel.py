@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 from stiction.kernels.compile import lean
 from stiction.kernels.vectors import (
@@ -35,8 +35,9 @@ _ROWS = 4
 """Of a product's blocks: with two vectors each, eight sums are under way at once."""
 
 
+@register_jitable
 def padded(n: int) -> int:
-    """The least multiple of `LANES` that is not less than n."""
+    """The least multiple of `LANES` that is not less than n; Python and kernels call it."""
     return -(-n // LANES) * LANES
 
 

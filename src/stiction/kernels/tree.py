@@ -37,9 +37,8 @@ from numpy.typing import NDArray
 
 from stiction.kernels import panel, six
 from stiction.kernels.block import divide_vector, factor_block
-from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.compile import lean
 from stiction.kernels.packing import packed
-from stiction.kernels.vectors import LANES
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -111,27 +110,26 @@ def allocate(start: Indices) -> TreeMatrix:
     border = BORDER if wide else 0
     known = nv if wide else 0
     return TreeMatrix(
-        np.full(known, -1, np.int64),
-        *(np.zeros((known, AXIS)) for _ in range(2)),
-        *(np.zeros(known) for _ in range(2)),
-        np.zeros((known, AXIS * AXIS)),
-        *(np.zeros((known, AXIS)) for _ in range(2)),
-        np.zeros(known),
-        np.zeros((known, AXIS)),
-        np.zeros((max(len(sizes), 1), len(Span)), np.int64),
-        np.zeros(1, np.int64),
-        *(np.zeros((wide, border)) for _ in range(2)),
-        np.zeros((AXIS * wide, border)),
-        np.zeros((border, border)),
-        np.zeros(border * border),
-        np.zeros(border, np.int64),
-        np.zeros(border),
+        parent=np.full(known, -1, np.int64),
+        axis=np.zeros((known, AXIS)),
+        momentum=np.zeros((known, AXIS)),
+        mass=np.zeros(known),
+        diagonal=np.zeros(known),
+        response=np.zeros((known, AXIS * AXIS)),
+        left=np.zeros((known, AXIS)),
+        right=np.zeros((known, AXIS)),
+        inverse=np.zeros(known),
+        motion=np.zeros((known, AXIS)),
+        span=np.zeros((max(len(sizes), 1), len(Span)), np.int64),
+        rows=np.zeros(1, np.int64),
+        down=np.zeros((wide, border)),
+        up=np.zeros((wide, border)),
+        passed=np.zeros((AXIS * wide, border)),
+        weight=np.zeros((border, border)),
+        core=np.zeros(border * border),
+        pivot=np.zeros(border, np.int64),
+        part=np.zeros(border),
     )
-
-
-@lean_leaf
-def _padded(n):
-    return -(-n // LANES) * LANES
 
 
 @lean
@@ -214,7 +212,7 @@ def _descend_rows(t: TreeMatrix, base, n, passing, over, rows, out):
     """out (n, rows) := L^-1 out, or U'^-1 out; passing: `left`, or `right`; over: whether by the
     pivots already."""
     passed, wide = t.passed, t.passed.shape[1]
-    lanes = _padded(rows)
+    lanes = panel.padded(rows)
     for c in range(AXIS * n):
         for j in range(lanes):
             passed[c, j] = 0.0
@@ -238,7 +236,7 @@ def eliminate_rows(t: TreeMatrix, base, n, symmetric):
     """Eliminates the other rows, whose columns are in `down`; `up` is still to be multiplied with
     their response."""
     rows = t.rows[0]
-    lanes = _padded(rows)
+    lanes = panel.padded(rows)
     if not symmetric:
         for c in range(n):
             for j in range(lanes):
@@ -255,7 +253,7 @@ def factor_core(t: TreeMatrix, n):
     """Factors 1 + D W of the other rows, eliminated; the sign of its determinant, or 0."""
     rows, wide = t.rows[0], t.down.shape[1]
     panel.clear(rows, t.weight)
-    panel.add_product(1.0, rows, n, _padded(rows), t.up, 0, 1, wide, t.down, t.weight)
+    panel.add_product(1.0, rows, n, panel.padded(rows), t.up, 0, 1, wide, t.down, t.weight)
     for i in range(rows):
         for j in range(rows):
             t.core[rows * i + j] = t.weight[i, j] + (1.0 if i == j else 0.0)
@@ -266,7 +264,7 @@ def factor_core(t: TreeMatrix, n):
 def _take_rows_off(t: TreeMatrix, base, n, r):
     """What the other rows take off r, which is half of its solution."""
     rows, wide = t.rows[0], t.down.shape[1]
-    lanes = _padded(rows)
+    lanes = panel.padded(rows)
     for j in range(lanes):
         t.part[j] = 0.0
     for c in range(n):

@@ -62,12 +62,6 @@ def gives_way(h: Held):
     return h.size[Size.HELD] > h.size[Size.HARD]
 
 
-@lean_leaf
-def _padded(n):
-    """The least multiple of `LANES` that is not less than n."""
-    return -(-n // LANES) * LANES
-
-
 @lean
 def _fill(k, h: Held, s: Solved, z: Softened):
     """The matrix, k hard rows having been taken."""
@@ -80,7 +74,7 @@ def _fill(k, h: Held, s: Solved, z: Softened):
         scale[j] = 1.0 / np.sqrt(s.inertia[j, j])
         for c in range(nv):
             matrix[j, c] = s.inertia[j, c]
-    long, count = h.held.shape[1], _padded(nv)
+    long, count = h.held.shape[1], padded(nv)
     for a in range(h.size[Size.HARD], h.size[Size.HELD]):
         for j in range(nv):
             along = h.along[a, j]
@@ -111,7 +105,7 @@ def _factor(n, z: Softened):
         if best != c:
             for j in range(n):
                 matrix[c, j], matrix[best, j] = matrix[best, j], matrix[c, j]
-        inverse, count = 1.0 / matrix[c, c], _padded(n - c - 1)
+        inverse, count = 1.0 / matrix[c, c], padded(n - c - 1)
         for i in range(c + 1, n):
             if matrix[i, c] != 0.0:
                 matrix[i, c] *= inverse

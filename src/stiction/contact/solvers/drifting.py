@@ -36,7 +36,7 @@ from stiction.contact.solvers.proximal import (
     move_island,
     residual_of,
 )
-from stiction.contact.solvers.system import factor, imbalance, solve, speeds, unbalanced
+from stiction.contact.solvers.system import factor_system, imbalance, solve, speeds, unbalanced
 from stiction.contact.solvers.workspace import (
     NewtonWorkspace,
     Setting,
@@ -146,7 +146,7 @@ def drift_island(address, k, load, content, least):
         if changed or used != eps or whole != symmetric or (slides and (slow or turned)):
             request.setting[Setting.FACTORIZATIONS] += 1
             used, whole = eps, symmetric
-            if factor(b, g, s, y, k, symmetric) == 0.0:
+            if factor_system(b, g, s, y, k, symmetric) == 0.0:
                 break
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)
         solve(b, g, s, y, k, np.int64(1))

@@ -41,7 +41,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.newton import polygon_edge, project_polygon
 from stiction.contact.solvers.system import (
-    factor,
+    factor_system,
     imbalance,
     solve,
     speeds,
@@ -511,7 +511,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         if anew:
             request.setting[Setting.FACTORIZATIONS] += 1
             used = eps
-            if factor(b, g, s, y, k, np.int64(not whole)) == 0.0:
+            if factor_system(b, g, s, y, k, np.int64(not whole)) == 0.0:
                 break
         ready = True
         unbalanced(b, g, s, k, v, work.g, y.left, y.rhs)

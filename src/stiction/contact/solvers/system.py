@@ -16,10 +16,10 @@ an impulse acts on its own z alone:
 It has the pattern of W, and is never symmetric. Its solutions are those of (W + D^-1), which no
 zero of D spoils.
 
-It is kept by blocks of bodies (`kernels/sparse.py`), but for an island that is one long tree of joints
-(`trees.py`). H is symmetric where D is; sliding friction
-makes it unsymmetric. What is solved for is refined once by the residual from the rows
-themselves: D may be 1e9 times the mass, and H has lost those digits.
+It is kept by blocks of bodies (`kernels/sparse.py`), but for an island that is one long tree of
+joints (`trees.py`). H is symmetric where D is; sliding friction makes it unsymmetric. What is
+solved for is refined once by the residual from the rows themselves: D may be 1e9 times the mass,
+and H has lost those digits.
 """
 
 from __future__ import annotations
@@ -371,7 +371,7 @@ def _size_of_last(s: BlockMatrix, high, last):
 
 
 @lean
-def factor(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
+def factor_system(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
     """Factors the matrix of island k with the responses D; the sign of its determinant, 0 if it is
     singular, or not positive definite where it is said to be `symmetric`."""
     sign = factor_tree(b, g, y, k, symmetric)

@@ -15,8 +15,7 @@ from stiction.contact.derivatives.soft_system import Softened, gives_way, solve_
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
 from stiction.kernels.compile import lean, lean_leaf
-from stiction.kernels.panel import add_scaled, clear, put_scaled
-from stiction.kernels.vectors import LANES
+from stiction.kernels.panel import add_scaled, clear, padded, put_scaled
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
 from stiction.simulate.derivatives.memory import (
@@ -92,7 +91,7 @@ def _solve_softly(dt, taken, out: Slopes, h: Held, s: Solved, w: Working, z: Sof
             right[j, 2 * nv + k] = out.push_a[j, k]
         for k in range(nu):
             right[j, 2 * nv + na + k] = out.push_u[j, k]
-    few = -(-nv // LANES) * LANES
+    few = padded(nv)
     for k in range(nv, few):
         w.rate[0, k] = 0.0
     for a in range(h.size[Size.HARD], h.size[Size.HELD]):
@@ -130,7 +129,7 @@ def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working, 
         for k in range(nv):
             w.right[j, nv + k] = out.push_v[j, k]
     clear(nv, w.rate)
-    add_pushed(s, w.right, -(-2 * nv // LANES) * LANES, w.rate)
+    add_pushed(s, w.right, padded(2 * nv), w.rate)
     for j in range(nv):  # what acts along one joint, or few
         for k in range(na):
             if out.push_a[j, k] != 0.0:

@@ -53,9 +53,7 @@ from stiction.contact.solvers.proximal import (
     residual_of,
 )
 from stiction.contact.solvers.system import (
-    factor as factor_system,
-)
-from stiction.contact.solvers.system import (
+    factor_system,
     imbalance,
     push,
     solve,

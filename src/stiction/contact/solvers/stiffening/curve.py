@@ -47,7 +47,14 @@ from stiction.contact.solvers.stiffening.springs import (
     measure_margins,
     respond,
 )
-from stiction.contact.solvers.system import factor, imbalance, push, solve, speeds, unbalanced
+from stiction.contact.solvers.system import (
+    factor_system,
+    imbalance,
+    push,
+    solve,
+    speeds,
+    unbalanced,
+)
 from stiction.contact.solvers.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
@@ -300,7 +307,7 @@ def stiffen_island(address, k, load, content, least, limit):
         off = _place(b, g, s, y, k, work, w, stiff, load)
         slides = respond(b, g, k, work, w, stiff, y.D)
         setting[Setting.FACTORIZATIONS] += 1
-        sign = factor(b, g, s, y, k, np.int64(not slides))
+        sign = factor_system(b, g, s, y, k, np.int64(not slides))
         if sign == 0.0 or not off < np.inf:
             break
         found, short = _come_back(b, g, s, y, k, work, w, stiff, load, off, 0.01 * BACK_ON_CURVE)

@@ -40,7 +40,7 @@ from stiction.contact.solvers.stiffening.springs import (
     find_impulses,
     respond,
 )
-from stiction.contact.solvers.system import factor, solve, speeds, unbalanced
+from stiction.contact.solvers.system import factor_system, solve, speeds, unbalanced
 from stiction.contact.solvers.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
@@ -126,7 +126,7 @@ def _answer_springs(
             return True
         slides = respond(b, g, k, work, w, stiff, y.D)
         setting[Setting.FACTORIZATIONS] += 1
-        if not off < np.inf or factor(b, g, s, y, k, np.int64(not slides)) == 0.0:
+        if not off < np.inf or factor_system(b, g, s, y, k, np.int64(not slides)) == 0.0:
             return False
         solve(b, g, s, y, k, np.int64(0))
         share, before = 1.0, off
