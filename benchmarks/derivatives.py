@@ -14,7 +14,8 @@ The third has what else a step's derivatives offer: by the masses of all bodies,
 all geoms, and smoothed A and B with their step.
 
 The arm needs gymnasium; the hand with a block gymnasium-robotics, or else a copy of
-mujoco_menagerie, whose Allegro hand it is then. What is not installed is left out.
+mujoco_menagerie, whose Allegro hand it is then; Panda, an arm that holds a block, needs that copy.
+What is not installed is left out.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from simulator_speed import package_file, settle_hand
 
 import stiction
 
-SCENES = ("arm", "pinch", "grasp", "quadruped", "humanoid", "ragdoll", "hand")
+SCENES = ("arm", "pinch", "grasp", "quadruped", "humanoid", "ragdoll", "hand", "panda")
 ARM = ("gymnasium", "envs", "mujoco", "assets", "pusher_v5.xml")
 """Seven joints, and a disc on a table that is pushed."""
 HAND = ("gymnasium_robotics", "envs", "assets", "hand", "manipulate_block.xml")
 ALLEGRO = "wonik_allegro/scene_right.xml"
+PANDA = "franka_emika_panda/scene.xml"
 NSIM = 16
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 EPS = 3e-7
@@ -101,8 +103,35 @@ def least(run, repeat):
     return min(times) / 1e3
 
 
+def hold_block(path):
+    """(model, data) of the Panda at its keyframe, a block between its fingers, as it sets off."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    bare = spec.compile()
+    home = mujoco.MjData(bare)
+    mujoco.mj_resetDataKeyframe(bare, home, 0)
+    mujoco.mj_forward(bare, home)
+    fingers = [home.body(f"{side}_finger").xpos for side in ("left", "right")]
+    hand = home.body("hand")
+    place = np.mean(fingers, axis=0) + 0.045 * hand.xmat.reshape(3, 3)[:, 2]
+    for key in list(spec.keys):
+        spec.delete(key)
+    block = spec.worldbody.add_body(pos=place, quat=hand.xquat)
+    block.add_freejoint()
+    block.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[0.02, 0.03, 0.02], density=500)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    data.qpos[: bare.nq], data.ctrl[:] = home.qpos, home.ctrl
+    data.ctrl[-1] = 0.0
+    stiction.Simulator(model).step(data, 300)
+    data.ctrl[:7] += 0.05
+    return model, data
+
+
 def load(name, menagerie=None):
     """(model, data, control) of a scene, or None where what it needs is not installed."""
+    if name == "panda":
+        path = Path(menagerie or "", PANDA)
+        return (*hold_block(path), None) if path.exists() else None
     if name not in ("arm", "hand"):
         return stiction.scenes.load(name)
     path = package_file(*(ARM if name == "arm" else HAND))
@@ -203,7 +232,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scene", nargs="+", default=SCENES)
     parser.add_argument("--repeat", type=int, default=20)
-    parser.add_argument("--menagerie", metavar="DIR", help="a copy of it, for a hand")
+    parser.add_argument("--menagerie", metavar="DIR", help="a copy of it, for Panda and for a hand")
     arguments = parser.parse_args()
     names = f"{'scene':12} {'nv':>4} {'step':>8} {'J':>8} {'ours':>9} {'MuJoCo':>9}"
     print(f"{names}  J/step  MuJoCo/J  error")

@@ -32,7 +32,7 @@ def plate(dim, mu=0.6, loss=0.05, speed=0.3):
 
 def compare(sim, data, smoothing, close=1e-7):
     """Compiled derivatives, which must be those from arrays."""
-    want = sim.derivatives(data).smoothed(smoothing)
+    want = sim.derivatives(data).smoothed_by_arrays(smoothing)
     have = sim.derivatives(data, smoothing=smoothing)
     assert have.is_compiled
     for name in ("A", "B"):
@@ -145,7 +145,7 @@ def test_models_that_go_by_differences_are_smoothed_in_batches_too():
 <mujoco><worldbody><geom type="plane" size="1 1 1"/>
   <body name="a" pos="0 0 .101"><freejoint/><geom type="sphere" size=".1"/></body>
   <body name="b" pos=".5 0 .5"><freejoint/><geom type="sphere" size=".1"/></body></worldbody>
-  <equality><connect body1="a" body2="b" anchor="0 0 0"/></equality></mujoco>""")
+  <equality><weld body1="a" body2="b"/></equality></mujoco>""")
     data.qvel[2] = -0.5
     batch = stiction.Batch(model, 2, 1)
     batch.qpos[:], batch.qvel[:] = data.qpos, data.qvel

@@ -188,8 +188,8 @@ def _is_held(most, f, u, weight, scale):
 
 @lean
 def read_held(b: Blocks, count, law, facets, smoothing, u, f, weight, sigma, out: Held):
-    """Fills `out` with what each row does, in the words of `modes.py`; whether there are none but
-    contacts, limits and dry friction. u (n, ROWS): speeds less bounds, f: impulses, weight:
+    """Fills `out` with what each row does, in the words of `modes.py`, but for soft ones, which are
+    part of the inertia (`fill_inertia`). u (n, ROWS): speeds less bounds, f: impulses, weight:
     inverse inertias of rows; sigma (nv,): speeds of the problem, spread."""
     for k in range(out.size.shape[0]):
         out.size[k] = 0
@@ -205,8 +205,10 @@ def read_held(b: Blocks, count, law, facets, smoothing, u, f, weight, sigma, out
             else:
                 out.size[Size.LOOSE] = 1
             continue
+        if kind == Kind.HOLD:
+            _hold(out, i, 0, 0.0, 0.0, 0.0)
         if kind != Kind.CONTACT:
-            return False
+            continue
         rows = b.head[i, Head.ROWS]
         scale = block_speed(b, i, sigma) if rows > 2 or smoothing > 0.0 else 0.0
         pressed = f[i, 0] > 0.0 and f[i, 0] * weight[i, 0] >= u[i, 0]
@@ -233,7 +235,6 @@ def read_held(b: Blocks, count, law, facets, smoothing, u, f, weight, sigma, out
                 if pressed:
                     out.slope[i, r] = -np.sign(u[i, r]) * ratio
                     out.size[Size.SLOPED] = 1
-    return True
 
 
 @lean
@@ -256,6 +257,20 @@ def fill_mass(b: Blocks, out):
     for j in range(out.shape[0]):
         for k in range(b.first[j], j + 1):
             out[j, k] = out[k, j] = b.mass[b.row[j] + k]
+
+
+@lean
+def fill_inertia(b: Blocks, count, out):
+    """out (nv, nv) := the mass, and what soft rows hold of it."""
+    fill_mass(b, out)
+    for i in range(count):
+        if b.head[i, Head.KIND] != Kind.SOFT:
+            continue
+        width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
+        for a in range(width):
+            share = b.data[i, Datum.DRAG] * b.value[a0 + a]
+            for e in range(width):
+                out[b.column[c0 + a], b.column[c0 + e]] += share * b.value[a0 + e]
 
 
 @lean

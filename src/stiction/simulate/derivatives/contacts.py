@@ -34,6 +34,7 @@ from stiction.simulate.derivatives.motions import cross_force, six_dot
 
 _XIPOS, _XFRC = offset("mjData", "xipos"), offset("mjData", "xfrc_applied")
 _COM = offset("mjData", "subtree_com")
+_MASS, _GRAVCOMP = offset("mjModel", "body_mass"), offset("mjModel", "body_gravcomp")
 _GEOM_BODY, _NGEOM = offset("mjModel", "geom_bodyid"), offset("mjModel", "ngeom")
 
 
@@ -190,27 +191,38 @@ def differentiate_rows(
 
 
 @lean
-def differentiate_applied(d, tree: Tree, alone, dt, meeting: Meeting, out: Slopes):
-    """Adds what forces that users apply to bodies change with positions: they act at the centre of
-    mass, in the world's directions. alone (nv,): not 0 for bodies that are seen to elsewhere."""
+def add_fixed_force(tree: Tree, count, meeting: Meeting, out):
+    """Adds what a torque and a force meeting.six[1], of the world's directions, at a point that
+    moves with a body, change with positions; the sides of that body and the world are found."""
+    six = meeting.six
+    for e in range(count):
+        k = meeting.dofs[e]
+        for c in range(3):
+            p, q = (c + 1) % 3, (c + 2) % 3
+            moved = meeting.motion[k]
+            meeting.wrench[k, c] = moved[3 + p] * six[1, 3 + q] - moved[3 + q] * six[1, 3 + p]
+            meeting.wrench[k, 3 + c] = 0.0
+    _add_momentum(tree, count, six, 1, meeting, out)
+
+
+@lean
+def differentiate_applied(m, d, tree: Tree, alone, dt, meeting: Meeting, out: Slopes):
+    """Adds what forces that users apply to bodies change with positions, and what of gravity is
+    compensated: they act at the centre of mass, in the world's directions. alone (nv,): not 0 for
+    bodies that are seen to elsewhere."""
     nbody = tree.parent.shape[0]
     applied = numbers(pointer(d + _XFRC), 6 * nbody)
     place = numbers(pointer(d + _XIPOS), 3 * nbody)
+    mass, lifted = numbers(pointer(m + _MASS), nbody), numbers(pointer(m + _GRAVCOMP), nbody)
     six = meeting.six
     for i in range(1, nbody):
         total = 0.0
         for c in range(3):  # a force first, then a torque
             six[1, 3 + c], six[1, c] = dt * applied[6 * i + c], dt * applied[6 * i + 3 + c]
+            six[1, 3 + c] += dt * tree.base[3 + c] * mass[i] * lifted[i]
             total += abs(six[1, c]) + abs(six[1, 3 + c])
         if total == 0.0 or (tree.last[i] >= 0 and alone[tree.last[i]] != 0):
             continue
         count = find_sides(d, tree, 0, i, place[3 * i : 3 * i + 3], meeting)
-        for e in range(count):
-            k = meeting.dofs[e]
-            for c in range(3):
-                p, q = (c + 1) % 3, (c + 2) % 3
-                moved = meeting.motion[k]
-                meeting.wrench[k, c] = moved[3 + p] * six[1, 3 + q] - moved[3 + q] * six[1, 3 + p]
-                meeting.wrench[k, 3 + c] = 0.0
-        _add_momentum(tree, count, six, 1, meeting, out.push_q)
+        add_fixed_force(tree, count, meeting, out.push_q)
         forget_sides(tree, 0, i, meeting)

@@ -140,7 +140,8 @@ class StepLinearization:
                     self._share[i] = share
                     self._deepest[i] = deepest
             wanted = -self._share[contacts] * step.gap[contacts] / step.dt
-            tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * np.abs(speed[contacts]).max()
+            fastest = np.abs(speed[contacts]).max(initial=0.0)
+            tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest
             held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
             # What lands with the step, and is held by nothing else, does so after it as well.
             lands = pressed & (step.gap > step.touch) & (step.pushed == 0.0) & held

@@ -111,10 +111,10 @@ def _solve_softly(dt, taken, out: Slopes, h: Held, s: Solved, w: Working, z: Sof
 
 
 @lean
-def _solve_velocity(dt, b: Blocks, out: Slopes, h: Held, s: Solved, w: Working, z: Softened):
-    """w.rate := changes of v+, all columns; whether there is one answer."""
+def _solve_velocity(dt, b: Blocks, count, out: Slopes, h: Held, s: Solved, w: Working, z: Softened):
+    """w.rate := changes of v+, all columns; whether there is one answer. count: blocks."""
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
-    taken = hold_velocity(b, h, s, z)
+    taken = hold_velocity(b, count, h, s, z)
     if taken < 0:
         return False
     if gives_way(h):
@@ -155,7 +155,7 @@ def _solve_correction(
     if lifted == 0:
         return True
     factored = has_factored_mass(h)
-    taken = hold_correction(lifted, factored, b, s, w)
+    taken = hold_correction(lifted, factored, b, step.counts[Count.BLOCKS], s, w)
     if taken < 0:
         return False
     fill_by_speed(taken, s)
@@ -248,7 +248,7 @@ def fill_matrices(dt, lifted, address, own, A, B):
     out, s, _, z = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
-    if not _solve_velocity(dt, b, out, h, s, w, z):
+    if not _solve_velocity(dt, b, step.counts[Count.BLOCKS], out, h, s, w, z):
         return False
     if not _solve_correction(dt, lifted, b, out, step, h, s, w):
         return False

@@ -38,6 +38,7 @@ class Meeting(NamedTuple):
     torque: Array  # (2, 3, 3)
     none: Array  # (2, 3, 3) the force of a correction, and no torque
     three: Array  # (2, 3) where a contact is from the pair's point, and its force
+    joined: Array  # (3, 3) impulses of an equality, in a step and at its correction; a point of it
     six: Array  # (10, 6)
 
 
@@ -47,12 +48,12 @@ def allocate_meeting(nv: int) -> Meeting:
     return Meeting(
         none, none.copy(), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)),
         np.zeros((2, 3, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)),
-        np.zeros((2, 3)), np.zeros((10, 6)),
+        np.zeros((2, 3)), np.zeros((3, 3)), np.zeros((10, 6)),
     )  # fmt: skip
 
 
 @lean_leaf
-def _about(source, j, x, y, z, out, k):
+def about(source, j, x, y, z, out, k):
     """out[k] := the motion source[j] about a point that is (x, y, z) farther."""
     a, b, c = source[j, 0], source[j, 1], source[j, 2]
     u, v, w = source[j, 3], source[j, 4], source[j, 5]
@@ -81,7 +82,7 @@ def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
         while j >= 0:
             if side[j] == 1 - 2 * which:
                 dofs[count] = j
-                _about(cdof, j, x, y, z, meeting.motion, j)
+                about(cdof, j, x, y, z, meeting.motion, j)
                 count += 1
             j = tree.before[j]
     return count
@@ -106,7 +107,7 @@ def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, 
     for which in range(2):
         body = second if which == 0 else first
         at = 3 * tree.root[body]
-        _about(
+        about(
             motion.velocity, body, point[0] - com[at], point[1] - com[at + 1],
             point[2] - com[at + 2], six, spare,
         )  # fmt: skip
@@ -129,5 +130,5 @@ def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion
         for c in range(6):
             out[k, c] = 0.0
         x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
-        _about(speed, 6, x, y, z, speed, 7)
+        about(speed, 6, x, y, z, speed, 7)
         cross_motion(meeting.motion, k, speed, 7, 1.0 * side, out, k)

@@ -21,6 +21,7 @@ from stiction.simulate.derivatives.contact_products import (
     push_contacts,
     push_rows,
 )
+from stiction.simulate.derivatives.equalities import pull_equalities, push_equalities
 from stiction.simulate.derivatives.manifold import turn_step
 from stiction.simulate.derivatives.memory import (
     Working,
@@ -76,6 +77,7 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
     b, _, _, _ = unpack_problem(address)
     _, step = unpack_step(address)
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
+    count = step.counts[Count.BLOCKS]
     for j in range(nv):
         c.place[j], push, push_w = state[j], 0.0, 0.0
         for k in range(nv):
@@ -87,11 +89,12 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
             push += out.push_u[j, k] * control[k]
         c.push[j], c.push_w[j], c.moved[j] = push, push_w, 0.0
     push_contacts(
-        m, d, tree, b, step.counts[Count.BLOCKS], step.key, step.place, ahead, apart,
-        is_corrected(w), w.needed, maps, meeting, c,
+        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.needed, maps,
+        meeting, c,
     )  # fmt: skip
+    push_equalities(d, out, c)
     push_rows(dt, b, h, w.source, c)
-    taken = hold_velocity(b, h, s, z)
+    taken = hold_velocity(b, count, h, s, z)
     if taken < 0:
         return False
     if gives_way(h):
@@ -99,7 +102,7 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
     else:
         solve_forward(taken, s, c.push, c.wanted, c.rate)
     if lifted > 0:
-        taken = hold_correction(lifted, has_factored_mass(h), b, s, w)
+        taken = hold_correction(lifted, has_factored_mass(h), b, count, s, w)
         if taken < 0:
             return False
         for a in range(lifted):
@@ -128,7 +131,7 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
 def _pull_correction(dt, lifted, b: Blocks, step: Step, s: Solved, w: Working, g: Change):
     """From g.moved: g.push_w, and what reaches g.rate, g.speed, g.gap and g.speed_w; whether there
     is one answer. The mass is factored anew."""
-    taken = hold_correction(lifted, False, b, s, w)
+    taken = hold_correction(lifted, False, b, step.counts[Count.BLOCKS], s, w)
     if taken < 0:
         return False
     solve_back(lifted, taken, s, g.moved, g.push_w, g.wanted)
@@ -165,7 +168,7 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
         g.rate[j], g.push_w[j] = gradient[nv + j] + g.moved[j], 0.0
     if lifted > 0 and not _pull_correction(dt, lifted, b, step, s, w, g):
         return False
-    taken = hold_velocity(b, h, s, z)
+    taken = hold_velocity(b, count, h, s, z)
     if taken < 0:
         return False
     if gives_way(h):
@@ -180,6 +183,7 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
         m, d, tree, b, count, step.key, step.place, ahead, apart, back, back_w, corrected,
         w.needed, maps, meeting, g,
     )  # fmt: skip
+    pull_equalities(d, out, g)
     for k in range(nv):
         by_state[k], by_state[nv + k] = g.place[k], 0.0
     for k in range(na):

@@ -14,6 +14,7 @@ from stiction.contact.problem.graph import Size as Part
 from stiction.contact.problem.scales import spread
 from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
 from stiction.kernels.compile import lean
+from stiction.simulate.derivatives.equalities import are_known
 from stiction.simulate.derivatives.geometry import Geometry
 from stiction.simulate.derivatives.maps import pair_end
 from stiction.simulate.derivatives.memory import Working, unpack_working
@@ -23,7 +24,7 @@ from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpac
 from stiction.tolerances import RESIDUAL
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
-_NE, _NEFC, _LOSS = (offset("mjData", name) for name in ("ne", "nefc", "efc_frictionloss"))
+_NEFC, _LOSS = offset("mjData", "nefc"), offset("mjData", "efc_frictionloss")
 
 _CONTACT, _DIM = offset("mjData", "contact"), offset("mjContact", "dim")
 _CONTACT_SIZE = size_of("mjContact")
@@ -54,7 +55,7 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
             b.head[i, Head.ROWS] = integer(contact + _DIM)
         if b.head[i, Head.KIND] == Kind.BOX:
             b.data[i, Datum.LIMIT] = dt * loss[step.key[i, Key.ROW]]
-        elif gap > closed:
+        elif gap > closed and b.head[i, Head.KIND] == Kind.CONTACT:
             b.data[i, Datum.BOUND] = -gap / dt
         if of_geoms and begin == count:
             begin = i
@@ -91,6 +92,8 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
         deep, which, fastest, touches = 0.0, -1, 0.0, False
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
+            if b.head[i, Head.KIND] == Kind.HOLD and abs(step.place[i, Place.GAP]) > deep:
+                deep, which = abs(step.place[i, Place.GAP]), i
             if b.head[i, Head.KIND] == Kind.CONTACT:
                 fastest = max(fastest, abs(speed[i, 0]))
                 pressed = w.pressed[i] == 1
@@ -100,15 +103,15 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
-            gap = step.place[i, Place.GAP]
-            if b.head[i, Head.KIND] != Kind.CONTACT:
+            gap, joined = step.place[i, Place.GAP], b.head[i, Head.KIND] == Kind.HOLD
+            if not joined and b.head[i, Head.KIND] != Kind.CONTACT:
                 continue
-            holds = touches and w.pressed[i] == 1
+            holds = joined or (touches and w.pressed[i] == 1)
             w.share[i], w.deepest[i] = 1.0, -1
-            if deep > config.slack:
-                if gap <= 0.0:
-                    w.share[i] = share
-                    w.deepest[i] = which if share < 1.0 else -1
+            if deep > config.slack and (gap <= 0.0 or joined):
+                w.share[i] = share
+                w.deepest[i] = which if share < 1.0 else -1
+            if deep > config.slack and not joined:
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
                 holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
             if holds:
@@ -126,7 +129,7 @@ def read_step(m, d, config: Config, law, facets, smoothing, address, own):
     _, newton = unpack_newton(address)
     grading, step = unpack_step(address)
     count, dt = step.counts[Count.BLOCKS], number(m + _TIMESTEP)
-    if integer(d + _NE) > 0:
+    if not are_known(m, d, step):
         return -1
     for j in range(w.sigma.shape[0]):
         w.correction[j] = newton.v[j] - step.v_plus[j]
@@ -138,18 +141,17 @@ def read_step(m, d, config: Config, law, facets, smoothing, address, own):
             w.u[i, r] = 0.0
     _restore(m, d, config, b, count, step)
     row_velocities(b, count, step.v_plus, w.u)
-    weight, known, slow = newton.weight, True, smoothing == 0.0
+    weight, slow = newton.weight, smoothing == 0.0
     if slow:  # what is held at small speeds is at spread ones, too
-        known = read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
+        read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
         slow = h.size[Size.LOOSE] == 0
-    if known and not slow:
+    if not slow:
         spread(b, count, grading.inverse, w.passed, w.sigma)
-        known = read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
-    if not known:
-        return -1
+        read_held(b, count, law, facets, smoothing, w.u, w.f, weight, w.sigma, h)
     for a in range(h.size[Size.HELD]):
         i = h.block[a, 0]
-        if h.block[a, 1] == 0 and w.f[i, 0] > 0.0:
+        pushes = b.head[i, Head.KIND] == Kind.CONTACT and w.f[i, 0] > 0.0
+        if h.block[a, 1] == 0 and pushes:
             w.pressed[i] = 1
     _find_sources(dt, b, count, step, w)
     for i in range(count):

@@ -130,7 +130,10 @@ def plain(model: mujoco.MjModel) -> bool:
     dampers that are linear and servos that are affine, and nothing else depends on the state."""
     m = model
     single = m.jnt_type >= SLIDE
-    if m.nflex or m.nplugin or m.ngravcomp or m.nhistory or m.opt.density or m.opt.viscosity:
+    if m.nflex or m.nplugin or m.nhistory or m.opt.density or m.opt.viscosity:
+        return False
+    free = m.body_dofnum[m.body_rootid] == 6
+    if m.body_gravcomp[free].any() or (m.ngravcomp and m.jnt_actgravcomp.any()):
         return False
     if m.flg_adhesion or m.flg_surfacevel:
         return False

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stiction.contact.derivatives.derivatives import check_smoothing
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.modes import Mode
 from stiction.errors import InvalidInput, unknown
@@ -17,6 +18,7 @@ from stiction.simulate.derivatives.differences import Columns
 from stiction.simulate.derivatives.linearization import Solved, StepLinearization
 from stiction.simulate.derivatives.manifold import integrate, quaternion_dofs
 from stiction.simulate.report import Report
+from stiction.simulate.time_stepping.engine import Guess
 
 if TYPE_CHECKING:
     from stiction.simulate.derivatives.differentiator import Differentiator
@@ -133,6 +135,14 @@ class StepDerivatives:
         smoothing: product of normal impulse and parting speed, both over the scales of the step,
         at which an interior point is thought to stop; 1e-3, say (`contact/derivatives/modes.py`).
         """
+        smoothing = check_smoothing(smoothing)
+        if not self.is_compiled or smoothing == 0.0:
+            return self.smoothed_by_arrays(smoothing)
+        physics, record = self._physics, self._taken.record
+        return self._source.differentiate_from(physics, Guess(record, None), smoothing)
+
+    def smoothed_by_arrays(self, smoothing: float) -> StepDerivatives:
+        """The same from the step's problem as dense arrays, whatever way its slopes came."""
         made = StepDerivatives(self._source, self._law, None, self.report, smoothing)
         made.__dict__["_physics"] = self._physics
         made.__dict__["_taken"] = self._taken

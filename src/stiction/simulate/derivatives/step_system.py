@@ -4,7 +4,7 @@ correction of overlap."""
 from __future__ import annotations
 
 from stiction.bridge.rows import Place
-from stiction.contact.derivatives.held_rows import Held, Size, add_row, fill_mass, fill_rows
+from stiction.contact.derivatives.held_rows import Held, Size, add_row, fill_inertia, fill_rows
 from stiction.contact.derivatives.held_system import Solved, factor_inertia, hold_rows
 from stiction.contact.derivatives.soft_system import Softened, gives_way, soften
 from stiction.contact.problem.blocks import Blocks
@@ -23,10 +23,10 @@ def is_corrected(w: Working):
 
 
 @lean
-def hold_velocity(b: Blocks, h: Held, s: Solved, z: Softened):
-    """Prepares the system of v+, z where rows give way, else s; how many rows were taken that do
-    not, or -1 if there is no one answer."""
-    fill_mass(b, s.inertia)
+def hold_velocity(b: Blocks, count, h: Held, s: Solved, z: Softened):
+    """Prepares the system of v+, with so many blocks, z where rows give way, else s; how many rows
+    were taken that do not, or -1 if there is no one answer."""
+    fill_inertia(b, count, s.inertia)
     fill_rows(b, h, s.inertia, s.other)
     if gives_way(h):
         return soften(h, s, z)
@@ -37,17 +37,17 @@ def hold_velocity(b: Blocks, h: Held, s: Solved, z: Softened):
 
 @lean_leaf
 def has_factored_mass(h: Held):
-    """Whether the mass alone is what `hold_velocity` has factored."""
+    """Whether the inertia alone is what `hold_velocity` has factored."""
     return h.size[Size.CURVED] == 0 and not gives_way(h)
 
 
 @lean
-def hold_correction(lifted, factored, b: Blocks, s: Solved, w: Working):
+def hold_correction(lifted, factored, b: Blocks, count, s: Solved, w: Working):
     """The same of the correction, which holds the first `lifted` of w.lifted; factored: whether the
-    mass alone is what was factored last."""
+    inertia alone is what was factored last."""
     nv = w.sigma.shape[0]
     if not factored:
-        fill_mass(b, s.inertia)
+        fill_inertia(b, count, s.inertia)
         if not factor_inertia(s):
             return -1
     for a in range(lifted):

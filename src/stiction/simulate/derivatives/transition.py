@@ -36,6 +36,7 @@ from stiction.simulate.derivatives.bodies import (
     spread_velocity,
 )
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_applied, load_bodies
+from stiction.simulate.derivatives.equalities import differentiate_equalities
 from stiction.simulate.derivatives.geometry import differentiate_contacts
 from stiction.simulate.derivatives.maps import map_contacts
 from stiction.simulate.derivatives.matrices import fill_matrices, fill_slopes
@@ -171,7 +172,7 @@ def _find_maps(m, d, address, own, summed):
 def _differentiate_smooth(m, d, address, own):
     """Fills `Slopes` but for contacts, of which it adds what bodies bear: see the head of
     `differences.py` for what it holds."""
-    tree, _, apart, now, _, spin, meeting, _, _, springs, load, load_w = unpack_bodies(own)
+    tree, ahead, apart, now, _, spin, meeting, _, _, springs, load, load_w = unpack_bodies(own)
     _, w = unpack_working(own)
     out, _, _, _ = unpack_solution(own)
     b, _, _, _ = unpack_problem(address)
@@ -187,7 +188,8 @@ def _differentiate_smooth(m, d, address, own):
     differentiate_springs(m, d, dt, springs, out)
     differentiate_actuators(d, dt, springs, out)
     differentiate_spins(m, d, dt, tree, b, step.free, v, step.v_plus, spin, out)
-    differentiate_applied(d, tree, w.alone, dt, meeting, out)
+    differentiate_applied(m, d, tree, w.alone, dt, meeting, out)
+    differentiate_equalities(m, d, tree, b, step, ahead, apart, now, w, meeting, out)
     if is_corrected(w):
         differentiate_momentum(d, tree, apart, now, load_w, -1.0, out.push_w)
 
