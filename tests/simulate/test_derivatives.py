@@ -78,6 +78,18 @@ def test_servos_activations_and_their_limits():
     assert found.B[:, [1, 2, 4, 5, 6, 7]].any(axis=0).all()
 
 
+@pytest.mark.parametrize("density", [0.0, 1e-3])
+@pytest.mark.parametrize("off", [-1e-6, 1e-6])
+def test_servos_that_come_off_their_largest_force_or_to_it(off, density):
+    model, data = load(f"""
+<mujoco><option density="{density}"/>
+  <worldbody><body><joint name="turn" axis="0 1 0"/><geom size=".02" pos=".05 0 0" mass=".05"/>
+  </body></worldbody>
+  <actuator><velocity joint="turn" kv="50" forcerange="-2 2"/></actuator></mujoco>""")
+    data.ctrl[:], data.qvel[:] = 0.5, 0.46 + off  # where the force is at its largest
+    assert_agree(stiction.Simulator(model), data, 1e-8, eps=1e-7)
+
+
 def test_controls_at_the_end_of_their_range_move_inward():
     model, data = load(SERVOS)
     data.ctrl[:2] = 0.05, 1.0

@@ -174,12 +174,24 @@ def release_servos(m, d, b: Blocks, v, released):
 
 
 @kernel
+def release_unclamped(m, d, released):
+    """Releases the servos that are within their clamps, which changes nothing there: at states
+    nearby, beyond them, they go on as they are."""
+    for a in range(released.shape[0]):
+        if released[a] == Release.NONE:
+            dof, gear, force, slope, low, high = _law(m, d, a)
+            if dof >= 0 and gear * slope < 0.0 and _beyond(force, low, high) == 0.0:
+                released[a] = Release.RELEASED
+
+
+@kernel
 def add_released(m, d, b: Blocks, released):
     """Adds the laws of released servos to the momentum and the mass of a step."""
     dt = number(m + _TIMESTEP)
     for a in range(released.shape[0]):
         if released[a] == Release.RELEASED:
             dof, gear, force, slope, low, high = _law(m, d, a)
-            if dof >= 0:
-                b.push[dof] += dt * gear * _beyond(force, low, high)
+            over = _beyond(force, low, high)
+            if dof >= 0 and over != 0.0:  # else its damping is in the mass already
+                b.push[dof] += dt * gear * over
                 b.mass[b.row[dof] + dof] -= dt * gear * slope

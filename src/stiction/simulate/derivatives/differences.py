@@ -28,6 +28,7 @@ from stiction.bridge.constants import set_const
 from stiction.bridge.guard import caught
 from stiction.bridge.layout import number, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place
+from stiction.bridge.servos import release_unclamped
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import (
     DATA,
@@ -295,7 +296,11 @@ def pose(frame, m, d, config: Config, ground, address):
     """Poses the step at the state as it is, into the workspace; why it stopped."""
     if caught(frame, d) != 0:
         return Stop.ERROR
-    return _pose(m, d, config, ground, address, Level.POSITION)
+    stop = _pose(m, d, config, ground, address, Level.POSITION)
+    if config.servos:
+        _, step = unpack_step(address)
+        release_unclamped(m, d, step.released)
+    return stop
 
 
 @kernel

@@ -200,6 +200,7 @@ class Differentiator:
             taken.correction,
             record[match, Record.CORRECTION],
             taken.islands[match],
+            step.released.copy(),
             law,
             engine.settings.contact.facets or 0,
             float(self.model.opt.timestep),
@@ -291,6 +292,7 @@ class Differentiator:
         reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed, reach)
         plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
         out = allocate_columns(len(variable), s.count, m.nv, m.na)
+        self._work.step.released[:] = s.released
         stop = self._call(
             differentiate, variable, level, eps, 0 if spare is None else int(spare._address),
             reference, (plus, minus), scratch, out,

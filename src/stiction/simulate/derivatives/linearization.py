@@ -43,6 +43,7 @@ class Solved:
     correction: Array  # (nv,) w
     pushed: Array  # (n,) impulses of the correction
     island: Indices  # (n,)
+    released: Indices  # (nactuator,) servos that go by their law at states nearby, clamped or not
     law: str
     facets: int
     dt: float
