@@ -42,7 +42,7 @@ class CalmSteps:
         self._packed = pack(self.work)
         self._address = int(self._packed.ctypes.data)
         number, count = self.work.figures, self.work.counts
-        number[Number.DT], number[Number.REST] = motion.dt, motion.rest_speed
+        number[Number.DT], number[Number.MOST_REST] = motion.dt, motion.most_rest
         number[Number.TOLERANCE] = motion.tolerance
         count[Count.HELD] = -1
         flags = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR
