@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from stiction.contact.certificate.laws import Law, Table
 from stiction.kernels.packing import pack
 from stiction.simulate.event_driven.calm.kernel import take
-from stiction.simulate.event_driven.calm.work import Count, Number, allocate_work
+from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, allocate_work
 from stiction.simulate.event_driven.surveyor import Outcome
 from stiction.simulate.event_driven.trajectories import Motion
 
@@ -107,5 +107,7 @@ class CalmSteps:
         if forces is not None:
             normal, tangent, box = forces
             nh, nb = len(normal), len(box)
+            if nh > ROOM or nb > ROOM:
+                return  # no calm step follows
             w.counts[Count.HELD], w.counts[Count.BOX] = nh, nb
             w.normal[:nh], w.tangent[:nh], w.box[:nb] = normal, tangent, box
