@@ -177,7 +177,7 @@ def test_arrays_that_cannot_hold_results_are_refused_by_name(wrong):
     initial = start(model, data, 2)
     wrong = wrong[..., : initial.shape[1]].copy()
     wrong.flags.writeable = wrong.dtype != np.float64
-    with pytest.raises(stiction.InvalidInput, match="^state: is (of int64|read-only)"):
+    with pytest.raises(stiction.InvalidInput, match=r"^state: is (of int64|read-only)"):
         stiction.rollout(model, data, initial, nstep=3, state=wrong)
 
 
