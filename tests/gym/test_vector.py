@@ -104,7 +104,7 @@ def test_actions_of_another_shape_are_refused_and_change_nothing(actions):
     envs = make("stiction/Hopper-v5", 3)
     envs.reset(seed=0)
     before = [env.unwrapped.data.qpos.copy() for env in envs.envs]
-    with pytest.raises(stiction.InvalidInput, match="^actions"):
+    with pytest.raises(stiction.InvalidInput, match=r"^actions"):
         envs.step(actions)
     for env, qpos in zip(envs.envs, before, strict=True):
         assert env.unwrapped.data.time == 0.0

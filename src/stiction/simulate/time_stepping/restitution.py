@@ -16,8 +16,8 @@ FALL = 2.0
 """Steps of free fall whose speed is not bounced off: what rests is pressed by one of them."""
 
 LEAST_BOUNCE = 0.01
-"""The least speed that is bounced off where nothing falls, over the size of what moves [1/s]: 1 mm/s
-at 10 cm."""
+"""The least speed that is bounced off where nothing falls, over the size of what moves [1/s]: 1 mm
+per second at 10 cm."""
 
 
 def check_restitution(model: mujoco.MjModel, value: Any) -> Array:
