@@ -139,7 +139,7 @@ class BatchedEnv(SyncVectorEnv):
     def step(self, actions: Any) -> Any:
         """Steps all of them; those that ended are reset as `autoreset_mode` says."""
         actions = real_numbers("actions", actions)
-        shape = (self.num_envs, *self.single_action_space.shape)
+        shape = self.action_space.shape
         if actions.shape != shape:
             raise InvalidInput("actions", f"must have shape {shape}", actions.shape)
         next_step = self.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
