@@ -95,3 +95,18 @@ def test_edits_of_an_environments_own_model_hold_from_the_next_step_on():
         np.testing.assert_array_equal(mine.unwrapped.data.qpos, other.unwrapped.data.qpos)
     heights = observations[:, 5 + 1]  # speed along z
     assert heights[1] != pytest.approx(heights[0], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "actions", [np.zeros((4, 3)), np.zeros(3), np.zeros((3, 4)), "jump", [[0, 0, 0], [0, 0]]]
+)
+def test_actions_of_another_shape_are_refused_and_change_nothing(actions):
+    envs = make("stiction/Hopper-v5", 3)
+    envs.reset(seed=0)
+    before = [env.unwrapped.data.qpos.copy() for env in envs.envs]
+    with pytest.raises(stiction.InvalidInput, match=r"^actions"):
+        envs.step(actions)
+    for env, qpos in zip(envs.envs, before, strict=True):
+        assert env.unwrapped.data.time == 0.0
+        np.testing.assert_array_equal(env.unwrapped.data.qpos, qpos)
+    np.testing.assert_array_equal(envs.batch.bind("time"), 0.0)

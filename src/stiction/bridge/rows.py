@@ -31,7 +31,7 @@ from stiction.bridge.layout import (
     pointer,
     size_of,
 )
-from stiction.bridge.mocap import is_led, led_speed
+from stiction.bridge.mocap import is_led, led_speed, moving_size, rim_motion, sudden_rise
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.kernels.compile import kernel, leaf
 
@@ -103,7 +103,7 @@ class Place(IntEnum):
     Y = 4
     Z = 5
     LED = 6
-    """1 if a mocap body leads this rigid equality."""
+    """Where a mocap body leads this rigid equality `rim_motion`, else 0."""
 
 
 @leaf
@@ -169,7 +169,8 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
     if rigid and ne > 0:
         for k in range(adr[ne - 1] + nnz[ne - 1]):
             largest = max(largest, abs(J[k]))
-    columns, values = 0, 0
+    size = moving_size(shallow)
+    columns, values, row, rise = 0, 0, 0, sudden_rise(m, size)
     for e in range(ne + nf + nl):
         kind = np.int64(Kind.CONTACT)
         if e < ne:
@@ -189,8 +190,10 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
                 b.value[entry + k] = 0.0
         place[e, Place.GAP] = pos[e]
         if led and kind == Kind.HOLD and is_led(m, ids[e]):
-            place[e, Place.LED] = 1.0
-            data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow)
+            row = row + 1 if e > 0 and ids[e - 1] == ids[e] else 0
+            rim = rim_motion(m, ids[e], row, size)
+            place[e, Place.LED] = rim
+            data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow, rim, rise)
         if kind == Kind.SOFT:
             data[e, Datum.DRAG] = 1.0 / R[e]
             data[e, Datum.BOUND] = dt * aref[e] + before

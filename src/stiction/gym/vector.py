@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from stiction.bridge.changes import Fields, field_names
 from stiction.contact.models.model import ContactModel
-from stiction.errors import InvalidInput
+from stiction.errors import InvalidInput, real_numbers
 from stiction.gym.registration import make_exact
 from stiction.gym.stepping import Exact, Stepping, checked_options
 from stiction.simulate.batch.batch import Batch
@@ -138,10 +138,14 @@ class BatchedEnv(SyncVectorEnv):
 
     def step(self, actions: Any) -> Any:
         """Steps all of them; those that ended are reset as `autoreset_mode` says."""
+        actions = real_numbers("actions", actions)
+        shape = self.action_space.shape
+        if actions.shape != shape:
+            raise InvalidInput("actions", f"must have shape {shape}", actions.shape)
         next_step = self.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
         running = np.flatnonzero(~self._autoreset_envs) if next_step else np.arange(self.num_envs)
         if running.size:
-            self._step_physics(running, np.asarray(actions))
+            self._step_physics(running, actions)
         return super().step(actions)
 
     def _step_physics(self, running: NDArray[np.int_], actions: NDArray[Any]) -> None:

@@ -6,6 +6,7 @@ import pickle
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import mujoco
 import numpy as np
@@ -310,3 +311,23 @@ def test_a_forked_process_can_step_a_batch():
             os._exit(status)
     _, status = os.waitpid(child, 0)
     assert status == 0
+
+
+def test_calls_from_many_threads_take_turns():
+    model, _ = load(BOX)
+    batch, alone = Batch(model, 4, 2), Batch(model, 4, 2)
+
+    def work(k):
+        for _ in range(5):
+            if k % 3 == 2:
+                batch.derivatives()
+            elif k % 3 == 1:
+                batch.rollout(2)
+            else:
+                batch.step()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(12)))
+    alone.step(nstep=4 * 5 * (2 + 1))
+    np.testing.assert_array_equal(batch.bind("qpos"), alone.bind("qpos"))
+    assert batch.bind("time")[0] == pytest.approx(60 * model.opt.timestep)

@@ -144,6 +144,43 @@ def test_without_controls_those_of_the_data_are_applied_as_by_mujocos_own():
     assert ours[0, -1, 1 + model.nq] == pytest.approx(-4.0 / 2.0 * 0.02)
 
 
+def test_no_initial_states_give_no_rollouts():
+    model, data = load(PUSHED)
+    none = start(model, data, 1)[:0]
+    state, sensors = stiction.rollout(model, data, none, nstep=3)
+    assert state.shape == (0, 3, none.shape[1])
+    assert sensors.shape == (0, 3, model.nsensordata)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda shape: np.zeros(shape, np.float32),
+        lambda shape: np.zeros(shape, order="F"),
+        lambda shape: np.zeros((*shape, 2))[..., 0],
+    ],
+    ids=["single", "fortran", "strided"],
+)
+def test_arrays_of_other_layouts_that_are_given_for_results_are_filled(make):
+    model, data = load(PUSHED)
+    initial = start(model, data, 2)
+    state, sensors = make((2, 3, initial.shape[1])), make((2, 3, model.nsensordata))
+    filled = stiction.rollout(model, data, initial, nstep=3, state=state, sensordata=sensors)
+    for given, result in zip((state, sensors), filled, strict=True):
+        np.testing.assert_array_equal(given, result.astype(given.dtype))
+    assert (state[:, :, 0] > 0.0).all()
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 3, 17), int), np.zeros((2, 3, 17))])
+def test_arrays_that_cannot_hold_results_are_refused_by_name(wrong):
+    model, data = load(PUSHED)
+    initial = start(model, data, 2)
+    wrong = wrong[..., : initial.shape[1]].copy()
+    wrong.flags.writeable = wrong.dtype != np.float64
+    with pytest.raises(stiction.InvalidInput, match=r"^state: is (of int64|read-only)"):
+        stiction.rollout(model, data, initial, nstep=3, state=wrong)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if it was imported
 def test_a_forked_process_rolls_out_though_its_parent_keeps_a_pool():

@@ -127,3 +127,25 @@ def test_what_flies_and_nears_the_ground_slowly_is_calm_until_it_may_touch():
     assert not all(calm)
     assert calm[-1]  # lies
     assert abs(data.qpos[2] - 0.1) <= 1e-7
+
+
+@pytest.mark.parametrize(("boxes", "hinges"), [(17, 0), (1, 70)])
+def test_more_held_rows_than_calm_steps_have_room_for_are_stepped(boxes, hinges):
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom type="plane" size="5 5 1"/>'
+        + "".join(
+            f'<body pos="{k} 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+            for k in range(boxes)
+        )
+        + "".join(
+            f'<body pos="{k} 3 1"><joint axis="0 0 1" frictionloss="1"/><geom size=".1"/></body>'
+            for k in range(hinges)
+        )
+        + "</worldbody></mujoco>"
+    )
+    data = mujoco.MjData(model)
+    before = data.qpos.copy()
+    simulator = stiction.Simulator(model, stepper=EventDriven())
+    simulator.step(data, 3)
+    np.testing.assert_allclose(data.qpos, before, atol=1e-9)
+    assert data.ncon == 4 * boxes

@@ -38,6 +38,24 @@ def test_a_box_pulled_a_little_harder_than_friction_holds_gets_the_right_speed(f
     assert np.abs(data.qvel[1:]).max() < 1e-9
 
 
+@pytest.mark.parametrize("timestep", [1e-5, 2e-3])
+@pytest.mark.parametrize(("half", "gravity"), [(0.1, 9.81), (0.1, 0.01), (1e-4, 0.01), (1e3, 1e-4)])
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_a_tilted_box_slides_by_its_closed_form_whatever_units_it_is_in(
+    factor, half, gravity, timestep
+):
+    across, along = 0.5 * gravity * factor, gravity
+    model = mujoco.MjModel.from_xml_string(f"""
+        <mujoco><option timestep="{timestep}" gravity="{across} 0 {-along}"/><worldbody>
+        <geom type="plane" size="0 0 {half}" friction=".5"/><body pos="0 0 {half}"><freejoint/>
+        <geom type="box" size="{half} {half} {half}" density="{1e4 / half}" friction=".5"/></body>
+        </worldbody></mujoco>""")
+    data = mujoco.MjData(model)
+    stiction.Simulator(model, stepper=stiction.EventDriven()).step(data, 50)
+    speed = (across - 0.5 * along) * 50 * timestep if factor > 1.0 else 0.0
+    assert data.qvel[0] == pytest.approx(speed, rel=1e-9, abs=1e-9 * gravity * timestep)
+
+
 def test_a_slow_slip_turns_to_where_it_is_pulled_without_overshooting():
     model = load(BOX, 0.5)
     data = mujoco.MjData(model)

@@ -107,10 +107,35 @@ def test_a_leader_that_is_set_elsewhere_flings_nothing(jump):
         sim.step(data)
         fastest = max(fastest, np.abs(data.qvel).max())
         farthest = max(farthest, data.qpos[0] - before)
-    assert fastest <= SUDDEN * (1.0 + 1e-6)
+    assert fastest <= SUDDEN * np.sqrt(9.81 * size) * (1.0 + 1e-6)
     assert farthest <= 0.05 * size * ELSEWHERE * (1.0 + 1e-6)
     np.testing.assert_allclose(data.qpos[:3], data.mocap_pos[0], atol=1e-8)
     np.testing.assert_array_equal(data.qvel[:6], 0.0)
+
+
+@pytest.mark.parametrize("torque", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_what_is_led_moves_alike_in_all_units_of_length(unit, torque):
+    model, data = load(f"""
+        <mujoco><option timestep="{DT}" gravity="0 0 {-9.81 * unit}"/><worldbody>
+        <body name="leader" mocap="true"/>
+        <body name="hand"><freejoint/>
+        <geom type="box" size="{0.05 * unit} {0.05 * unit} {0.05 * unit}" mass="1"/></body>
+        </worldbody><equality>
+        <weld body1="leader" body2="hand" torquescale="{torque}"/></equality></mujoco>""")
+    sim = stiction.Simulator(model, equality="rigid")
+    for k in range(1, 6):
+        data.mocap_pos[0, 0] = 0.4 * unit * DT * k
+        data.mocap_quat[0] = [np.cos(DT * k), 0.0, 0.0, np.sin(DT * k)]
+        sim.step(data)
+    np.testing.assert_allclose(data.qvel[:3], [0.4 * unit, 0.0, 0.0], atol=1e-6 * unit)
+    np.testing.assert_allclose(data.qvel[3:], [0.0, 0.0, 2.0], atol=1e-4)
+    data.mocap_pos[0, 0] += 30.0 * unit
+    data.mocap_quat[0] = [0.0, 0.0, 0.0, 1.0]
+    sim.step(data)
+    np.testing.assert_allclose(data.qvel, 0.0, atol=1e-6 * unit)
+    sim.step(data, 50)
+    assert data.qpos[0] == pytest.approx(0.05 * np.sqrt(3) * 0.05 * 51 * unit, rel=0.2)
 
 
 def test_what_is_led_comes_to_rest_to_the_bit():

@@ -128,3 +128,19 @@ def test_the_force_of_a_bounce_is_the_momentum_that_it_changed():
         )
     assert data.qvel[2] == pytest.approx(0.5)
     assert impulse[0] == pytest.approx(2.0 * 1.5)
+
+
+@pytest.mark.parametrize("size", [1e-4, 0.1, 100.0])
+def test_what_floats_bounces_at_the_same_speed_of_its_size_in_all_units_of_length(size):
+    model, data = load(f"""
+        <mujoco><option timestep="1e-3" gravity="0 0 0"/><worldbody>
+        <geom type="plane" size="{size} {size} {size}"/>
+        <body pos="0 0 {1.001 * size}"><freejoint/><geom size="{size}" mass="1"/></body>
+        </worldbody></mujoco>""")
+    sim = stiction.Simulator(model, restitution=0.5)
+    data.qvel[2] = -size
+    sim.step(data, 10)
+    assert data.qvel[2] == pytest.approx(0.5 * size)
+    data.qpos[2], data.qvel[2] = 1.00001 * size, -0.009 * size
+    sim.step(data, 10)
+    assert data.qvel[2] == pytest.approx(0.0, abs=1e-9 * size)

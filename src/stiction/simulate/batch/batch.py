@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Unpack
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 import mujoco
 import numpy as np
@@ -23,6 +24,8 @@ from stiction.simulate.settings import Options, check_settings
 from stiction.simulate.steppers import TimeStepping
 
 Array = NDArray[np.float64]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 STAGES = tuple(int(stage) for stage in mujoco.mjtStage.__members__.values())
 
@@ -86,6 +89,19 @@ def _same_error(ids: NDArray[np.int_], ncall: int, text: str) -> SimulationError
     return made
 
 
+def _one_at_a_time(
+    method: Callable[Concatenate[Batch, P], R],
+) -> Callable[Concatenate[Batch, P], R]:
+    """Lets calls from other threads wait: all of them write to the same workers and rows."""
+
+    @wraps(method)
+    def call(self: Batch, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._b.lock:
+            return method(self, *args, **kwargs)
+
+    return call
+
+
 class Batch(mujoco_batch.Batch):  # type: ignore[misc]
     """`nsim` simulations of a copy of `model`, on `nthread` threads (0: all processors).
 
@@ -98,7 +114,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
     `forward` and `reset` evaluate as `mj_forward` does: accelerations and forces after them are
     MuJoCo's, those after `step` are ours.
 
-    A batch serves one Python thread at a time.
+    A batch serves one Python thread at a time; others wait for it.
     """
 
     def __init__(
@@ -123,6 +139,10 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         self._b: Core = Core(self._b, own, settings, sorted(mujoco_batch.MODEL_FIELDS))
         self.settings = settings
 
+    rollout = _one_at_a_time(mujoco_batch.Batch.rollout)
+    set_const = _one_at_a_time(mujoco_batch.Batch.set_const)
+    set_models = _one_at_a_time(mujoco_batch.Batch.set_models)
+
     def __repr__(self) -> str:
         return (
             f"Batch(nv={self.model.nv}, nsim={self.nsim}, nthread={self.nthread}, "
@@ -141,6 +161,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         enough of a start in all of them, else the way that was needed in addition; "failed"."""
         return self._b.rung
 
+    @_one_at_a_time
     def step(
         self,
         ids: ArrayLike | None = None,
@@ -162,12 +183,14 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
             raise InvalidInput("nstep", f"is {nstep!r}: a whole number of steps, 1 or more")
         super().step(checked_ids(ids, self.nsim), int(nstep), _stage(stage))
 
+    @_one_at_a_time
     def forward(
         self, ids: ArrayLike | None = None, stage: int = int(mujoco.mjtStage.mjSTAGE_ACC)
     ) -> None:
         """MuJoCo's: evaluates the simulations up to a stage."""
         super().forward(checked_ids(ids, self.nsim), _stage(stage))
 
+    @_one_at_a_time
     def reset(
         self,
         ids: ArrayLike | None = None,
@@ -180,12 +203,14 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         with _naming("keyframe"):
             super().reset(chosen, keyframe, stage)
 
+    @_one_at_a_time
     def bind(self, name: str) -> NDArray[Any]:
         """MuJoCo's: a live array (nsim, ...) of a field of MjData."""
         with _naming("name"):
             bound: NDArray[Any] = super().bind(name)
             return bound
 
+    @_one_at_a_time
     def expand(self, name: str) -> NDArray[Any]:
         """MuJoCo's: a live array (nsim, ...) of a field of the model, each simulation its own."""
         with _naming("name"):
@@ -246,6 +271,7 @@ class Batch(mujoco_batch.Batch):  # type: ignore[misc]
         n = self.nsim if chosen is None else len(chosen)
         return n, 2 * int(self.model.nv) + int(self.model.na)
 
+    @_one_at_a_time
     def _differentiate(
         self, want: Want, ids: ArrayLike | None, arrays: list[Array], smoothing: float
     ) -> None:

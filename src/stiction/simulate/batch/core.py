@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -116,6 +117,8 @@ class Core:
         self._everyone = np.arange(nsim, dtype=np.int64)
         self.job = np.zeros(len(Job), np.int64)
         """What the threads share (`Job`)."""
+        self.lock = threading.RLock()
+        """Held by the call that the batch is in."""
         self.is_cut_off = False
         """Whether this process is a fork, in which MuJoCo's own threads are not."""
         _all.add(self)
@@ -432,6 +435,7 @@ def _cut_off() -> None:
     """In a forked process: MuJoCo's threads are not in it, and ending a batch would wait for them.
     So it is never ended there."""
     for core in _all:
+        core.lock = threading.RLock()  # the thread that held it is not there
         if core._inner.nthread > 1:
             core.is_cut_off = True
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(core._inner))

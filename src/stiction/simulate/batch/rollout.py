@@ -59,6 +59,10 @@ class Rollout(mujoco_rollout.Rollout):  # type: ignore[misc]
         **arguments: Any,
     ) -> tuple[Array, Array]:
         """As `mujoco.rollout.Rollout.rollout`; what it refuses is an InvalidInput."""
+        for name in ("state", "sensordata"):
+            given = arguments.get(name)
+            if isinstance(given, np.ndarray) and not given.flags.writeable:
+                raise InvalidInput(name, "is read-only: an array to be filled, or None")
         try:
             filled: tuple[Array, Array] = super().rollout(
                 model, data, initial_state, control, **arguments
@@ -71,7 +75,18 @@ class Rollout(mujoco_rollout.Rollout):  # type: ignore[misc]
             named = ("initial_state", "data", "model", "control", *arguments)
             told = next((name for name in named if name in str(error)), "data")
             raise Refused(told, str(error)) from None
+        for name, result in zip(("state", "sensordata"), filled, strict=True):
+            _fill(name, arguments.get(name), result)
         return filled
+
+
+def _fill(name: str, given: Any, result: Array) -> None:
+    """Writes a result to the array that was given for it, where MuJoCo took a copy of that."""
+    if isinstance(given, np.ndarray) and not np.may_share_memory(given, result):
+        try:
+            np.copyto(given, result.reshape(given.shape), casting="same_kind")
+        except TypeError:
+            raise InvalidInput(name, f"is of {given.dtype}: it cannot hold the results") from None
 
 
 class Refused(InvalidInput):
@@ -137,6 +152,8 @@ class _Runner:
         self._check(data, nstep, chunk_size)
         initial_state = np.atleast_2d(initial_state)
         models = [model] if isinstance(model, mujoco.MjModel) else list(model)
+        if not models or not len(initial_state):
+            return
         for each in [data] if isinstance(data, mujoco.MjData) else data:
             check_data(models[0], each)
         models = models[: len(initial_state)]

@@ -253,6 +253,8 @@ class EventEngine:
         if held is None:
             return self._begin(before), None
         seen = motion.survey.survey_forces(data, phase.seen, *before)
+        if motion.measure_rest(before, seen):
+            return self._begin(before), None
         phase = phase._replace(state=before, damping=motion.damping(seen))
         if np.array_equal(seen.force, phase.seen.force):
             return phase._replace(seen=seen), held
@@ -341,6 +343,8 @@ class EventEngine:
         """The phase that starts at a state: overlap is taken back and impacts are resolved."""
         motion, tolerance = self._motion, self.stepper.tolerance
         seen = moved.seen if moved is not None and state is moved.state else motion.look(state)
+        if moved is None:
+            motion.measure_rest(state, seen)
         if drift.largest_error(seen) > PART * tolerance:
             state, seen = drift.project_position(motion, state, seen)
             if float(seen.gap.min(initial=0.0)) < -tolerance:

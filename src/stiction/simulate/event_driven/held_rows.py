@@ -14,6 +14,39 @@ Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+PUSHED = 1e-5
+"""Share of the speed that smooth forces give along a row in a step, below which a speed is none.
+Forces pass their certificate at a tenth of that."""
+
+
+@kernel
+def speed_of_rest(
+    normal: Array, tangent: Array, dry: Array, qvel: Array, smooth: Array, dt: float, most: float
+) -> float:
+    """Speed that counts as none at a state with these rows [m/s, rad/s]: `most`, or less where that
+    would be much of what the smooth acceleration (nv,) gives in a step, or of the speeds there."""
+    nc, nv = normal.shape
+    across = tangent.reshape(2 * nc, nv)
+    fastest = 0.0
+    for i in range(nc):
+        fastest = max(fastest, _share(normal, i, qvel, smooth, dt))
+    for i in range(2 * nc):
+        fastest = max(fastest, _share(across, i, qvel, smooth, dt))
+    for i in range(dry.shape[0]):
+        fastest = max(fastest, _share(dry, i, qvel, smooth, dt))
+    return min(fastest, most)
+
+
+@leaf
+def _share(rows: Array, i: int, qvel: Array, smooth: Array, dt: float) -> float:
+    """What of the speeds along row i, and of their change in a step, is nothing."""
+    gained, size = 0.0, 0.0
+    for k in range(qvel.shape[0]):
+        gained += rows[i, k] * smooth[k]
+        size += abs(rows[i, k] * qvel[k])
+    return PUSHED * dt * abs(gained) + RESIDUAL * size
+
+
 @leaf
 def speed_and_slack(normal: Array, i: int, qvel: Array, rest: float) -> tuple[float, float]:
     """(speed along row i, speed that counts as none there): slow ones, and what a solve may leave

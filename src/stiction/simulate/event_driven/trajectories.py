@@ -25,7 +25,7 @@ from stiction.contact.problem.arrays import Arrays
 from stiction.contact.problem.problem import from_arrays
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, match
 from stiction.simulate.event_driven.events import Marks
-from stiction.simulate.event_driven.held_rows import contact_states, held_rows
+from stiction.simulate.event_driven.held_rows import contact_states, held_rows, speed_of_rest
 from stiction.simulate.event_driven.impact import spins_at, tangents_for
 from stiction.simulate.event_driven.impact_time import EventCheck
 from stiction.simulate.event_driven.phases import Grip, Held, Impasse, Moved, Path, Phase, State
@@ -71,7 +71,8 @@ ACCEPT = 1e-6
 """Certificate that forces, an impact or a velocity-level solve must pass."""
 
 REST_SHARE = 1e-3
-"""Share of the tolerance that a contact at rest may move in a step: less speed counts as rest."""
+"""Share of the tolerance that a contact at rest may move in a step: less speed counts as rest,
+where it is little beside what forces give in a step (`speed_of_rest`)."""
 
 STOPPING_SLIP = 0.1
 """Share of its speed at the start of a phase below which a slip is about to stop."""
@@ -97,7 +98,10 @@ class Motion:
         self.model, self.contact, self.dt, self.tolerance = model, contact, dt, tolerance
         self._check = check
         self.law = contact.sustained
-        self.rest_speed = REST_SHARE * tolerance / dt
+        self.most_rest = REST_SHARE * tolerance / dt
+        """Largest speed that counts as none at any state [m/s, rad/s]."""
+        self.rest_speed = self.most_rest
+        """Speed that counts as none in the present step."""
         self.survey = Surveyor(model, dt, tolerance, damped)
         self.servos = Servos(model)
         self.shown: Snapshot | None = None
@@ -125,6 +129,17 @@ class Motion:
             self.probe.mocap_pos[:] = data.mocap_pos
             self.probe.mocap_quat[:] = data.mocap_quat
             self.probe.eq_active[:] = data.eq_active
+
+    def measure_rest(self, state: State, seen: Snapshot) -> bool:
+        """Sets the speed that counts as none in a step from this state, which `data` is in; whether
+        it is another one than before."""
+        before = self.rest_speed
+        self.rest_speed = speed_of_rest(
+            seen.normal, seen.tangent, seen.dry, state.qvel, self.data.qacc_smooth, self.dt,
+            self.most_rest,
+        )  # fmt: skip
+        self.marks = self.marks._replace(rest=self.rest_speed)
+        return self.rest_speed != before
 
     def look(self, state: State, ahead: bool = True) -> Snapshot:
         """What is seen at a state; ahead as in `Surveyor.survey`."""

@@ -256,7 +256,7 @@ class TimeEngine:
             np.int64(
                 0 if budget is None else ticks_per_second() * max(LEAST_BUDGET, budget - CALL_TIME)
             ),
-            bounce_speed(opt) if self._restitution.any() else np.inf,
+            bounce_speed(opt, size) if self._restitution.any() else np.inf,
             settings.delassus != "assembly" and driven and has_servos(own.model),
             rough,
         )

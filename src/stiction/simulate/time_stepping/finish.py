@@ -161,8 +161,9 @@ def pose_overlap(
     for k in range(g.size[Size.ISLANDS]):
         deepest = max(deepest, _depth(b, g, k, step))
     for i in range(step.counts[Count.LED_ROWS]):
-        if step.place[i, Place.LED] == 1.0:
-            deepest = max(deepest, abs(_lag(i, dt, b, newton, step)))
+        if step.place[i, Place.LED] > 0.0:
+            lag = _lag(i, dt, b, newton, step)
+            deepest = max(deepest, step.place[i, Place.LED] * abs(lag))
     step.counts[Count.PROJECTED] = 0
     step.figure[Figure.GAP] = -deepest
     for j in range(newton.v.shape[0]):
@@ -180,10 +181,10 @@ def pose_overlap(
             b.head[i, Head.ROWS] = 1
             if kind == Kind.BOX:
                 b.data[i, Datum.LIMIT] = 0.0
-            elif step.place[i, Place.LED] == 1.0:
-                lag = _lag(i, dt, b, newton, step)
-                if abs(lag) > ELSEWHERE * config.shallow:
-                    lag = config.shallow if lag > 0.0 else -config.shallow
+            elif step.place[i, Place.LED] > 0.0:
+                lag, rim = _lag(i, dt, b, newton, step), step.place[i, Place.LED]
+                if rim * abs(lag) > ELSEWHERE * config.shallow:
+                    lag = np.sign(lag) * config.shallow / rim
                 bound = -lag / dt
                 loosen(b, i, newton.weight)
             elif deep > config.slack and kind == Kind.HOLD:

@@ -48,7 +48,7 @@ def has_led_rows(step: Step, count):
     for i in range(count):
         if step.key[i, 0] >= 0:
             break
-        if step.place[i, Place.LED] == 1.0:
+        if step.place[i, Place.LED] > 0.0:
             step.counts[Count.LED_ROWS] = i + 1
     return step.counts[Count.LED_ROWS] > 0
 
@@ -69,7 +69,7 @@ def lead_rows(address, budget):
     count = step.counts[Count.BLOCKS]
     asked = False
     for i in range(step.counts[Count.LED_ROWS]):
-        asked = asked or (step.place[i, Place.LED] == 1.0 and b.data[i, Datum.BOUND] != 0.0)
+        asked = asked or (step.place[i, Place.LED] > 0.0 and b.data[i, Datum.BOUND] != 0.0)
     if not asked:
         return
     velocity, push, free = b.velocity.copy(), b.push.copy(), request.v_free.copy()
@@ -80,7 +80,7 @@ def lead_rows(address, budget):
         b.head[i, Head.ROWS] = 1
         if kinds[i] == Kind.BOX:
             b.data[i, Datum.LIMIT] = 0.0
-        elif step.place[i, Place.LED] == 1.0:
+        elif step.place[i, Place.LED] > 0.0:
             loosen(b, i, newton.weight)
     for j in range(velocity.shape[0]):
         b.velocity[j] = b.push[j] = request.v_free[j] = 0.0
@@ -99,7 +99,7 @@ def lead_rows(address, budget):
         for k in range(step.kept.shape[1]):
             b.data[i, k] = step.kept[i, k]
         b.head[i, Head.ROWS], b.head[i, Head.KIND] = rows[i], kinds[i]
-        if step.place[i, Place.LED] == 1.0:
+        if step.place[i, Place.LED] > 0.0:
             b.data[i, Datum.BOUND] = speed if solved else 0.0
         elif solved and kinds[i] == Kind.CONTACT:
             b.data[i, Datum.BOUND] = min(b.data[i, Datum.BOUND], speed)

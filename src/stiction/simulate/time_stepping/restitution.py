@@ -15,8 +15,9 @@ Array = NDArray[np.float64]
 FALL = 2.0
 """Steps of free fall whose speed is not bounced off: what rests is pressed by one of them."""
 
-LEAST_BOUNCE = 1e-3
-"""The least speed that is bounced off, where nothing falls [m/s]."""
+LEAST_BOUNCE = 0.01
+"""The least speed that is bounced off where nothing falls, over the size of what moves [1/s]: 1 mm
+per second at 10 cm."""
 
 
 def check_restitution(model: mujoco.MjModel, value: Any) -> Array:
@@ -32,9 +33,9 @@ def check_restitution(model: mujoco.MjModel, value: Any) -> Array:
     return np.broadcast_to(given, model.ngeom).copy()
 
 
-def bounce_speed(opt: mujoco.MjOption) -> float:
-    """Closing speed above which contacts bounce [m/s]."""
+def bounce_speed(opt: mujoco.MjOption, size: float) -> float:
+    """Closing speed above which contacts bounce [m/s]; size: of what moves [m]."""
     falls = 0.0
     if not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY:
         falls = FALL * opt.timestep * float(np.linalg.norm(opt.gravity))
-    return max(LEAST_BOUNCE, falls)
+    return max(LEAST_BOUNCE * size, falls)

@@ -18,7 +18,7 @@ from stiction.simulate.event_driven.curve import lay_curve
 from stiction.simulate.event_driven.distances import Snapshot, closing_bound, read, read_forces
 from stiction.simulate.event_driven.drift import FIRM, project
 from stiction.simulate.event_driven.events import Marks
-from stiction.simulate.event_driven.held_rows import contact_states, held_rows
+from stiction.simulate.event_driven.held_rows import contact_states, held_rows, speed_of_rest
 from stiction.simulate.event_driven.phases import Grip, Phase, State
 from stiction.simulate.event_driven.search import (
     Trajectory,
@@ -62,6 +62,7 @@ pointer: Any = layout.pointer
 numbers: Any = layout.numbers
 
 _QPOS, _QVEL, _ACT = (offset("mjData", name) for name in ("qpos", "qvel", "act"))
+_SMOOTH = offset("mjData", "qacc_smooth")
 _NGEOM, _RBOUND = offset("mjModel", "ngeom"), offset("mjModel", "geom_rbound")
 
 
@@ -200,7 +201,7 @@ def _move(
 def _take(session: int, d: int, probe: int, work: int) -> Any:
     (w,) = unpack_work(work)
     m, nq, nv = slot(session, Slot.MODEL), w.qpos.shape[0], w.qvel.shape[0]
-    dt, rest, not_calm = w.figures[Number.DT], w.figures[Number.REST], np.int64(Outcome.NOT_CALM)
+    dt, not_calm = w.figures[Number.DT], np.int64(Outcome.NOT_CALM)
     w.value[:], w.scaled[:], w.where[:], w.counts[Count.PIVOTS] = 0.0, 0.0, -1, 0
     state = State(
         numbers(pointer(d + _QPOS), nq).copy(), numbers(pointer(d + _QVEL), nv).copy(),
@@ -209,8 +210,13 @@ def _take(session: int, d: int, probe: int, work: int) -> Any:
     done = evaluate(session, d, True)
     if done != Outcome.DONE:
         return done
-    phase = _begin(m, d, w, read(m, d, nv), state)
-    seen, qvel = phase.seen, state.qvel
+    seen, qvel = read(m, d, nv), state.qvel
+    rest = speed_of_rest(
+        seen.normal, seen.tangent, seen.dry, qvel, numbers(pointer(d + _SMOOTH), nv), dt,
+        w.figures[Number.MOST_REST],
+    )  # fmt: skip
+    w.figures[Number.REST] = rest
+    phase = _begin(m, d, w, seen, state)
     deepest = 0.0
     for i in range(seen.gap.shape[0]):
         deepest = max(deepest, -seen.gap[i])

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from stiction.contact.certificate.laws import Law, Table
 from stiction.kernels.packing import pack
 from stiction.simulate.event_driven.calm.kernel import take
-from stiction.simulate.event_driven.calm.work import Count, Number, allocate_work
+from stiction.simulate.event_driven.calm.work import ROOM, Count, Number, allocate_work
 from stiction.simulate.event_driven.surveyor import Outcome
 from stiction.simulate.event_driven.trajectories import Motion
 
@@ -42,7 +42,7 @@ class CalmSteps:
         self._packed = pack(self.work)
         self._address = int(self._packed.ctypes.data)
         number, count = self.work.figures, self.work.counts
-        number[Number.DT], number[Number.REST] = motion.dt, motion.rest_speed
+        number[Number.DT], number[Number.MOST_REST] = motion.dt, motion.most_rest
         number[Number.TOLERANCE] = motion.tolerance
         count[Count.HELD] = -1
         flags = model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR
@@ -107,5 +107,7 @@ class CalmSteps:
         if forces is not None:
             normal, tangent, box = forces
             nh, nb = len(normal), len(box)
+            if nh > ROOM or nb > ROOM:
+                return  # no calm step follows
             w.counts[Count.HELD], w.counts[Count.BOX] = nh, nb
             w.normal[:nh], w.tangent[:nh], w.box[:nb] = normal, tangent, box

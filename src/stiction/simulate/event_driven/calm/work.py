@@ -31,6 +31,8 @@ class Number(IntEnum):
     """At the end of the step [s]."""
     OVERLAP = 4
     """Deepest at its start [m, rad]."""
+    MOST_REST = 5
+    """Largest that `REST` may be [m/s]."""
 
 
 class Count(IntEnum):
