@@ -90,7 +90,7 @@ def are_known(m, d, step: Step):
         end = _end_of(step.key, begin, count)
         kind = integer(kinds + 4 * _equality(step.key, begin))
         for i in range(begin, end):
-            if step.place[i, Place.LED] == 1.0:
+            if step.place[i, Place.LED] > 0.0:
                 return False
         if not (kind == _JOINT or (kind == _POINT and end - begin == 3)):
             return False
