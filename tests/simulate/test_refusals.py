@@ -54,6 +54,18 @@ def test_numbers_that_are_none_are_refused_by_name(field, index, named, value):
     sim.step(data)  # and it goes on
 
 
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven()])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_time_that_is_none_is_refused_by_name(value, stepper):
+    model, data = load(SERVO)
+    sim = stiction.Simulator(model, stepper=stepper)
+    data.time = value
+    with pytest.raises(InvalidInput, match=r"^data.time: is (nan|inf)"):
+        sim.step(data, 5)
+    data.time = 0.0
+    sim.step(data)
+
+
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
 def test_friction_that_is_none_is_refused_by_the_geoms_name(value):
     model, _ = load(BOX)

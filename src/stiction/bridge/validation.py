@@ -111,6 +111,8 @@ def check_data(model: mujoco.MjModel, data: mujoco.MjData) -> None:
 
 def not_finite(model: mujoco.MjModel, data: mujoco.MjData) -> InvalidInput:
     """The error that names the first entry in the state or the inputs that is not a number."""
+    if not np.isfinite(data.time):
+        return InvalidInput("data.time", f"is {data.time}; the step was not taken")
     for name in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos"):
         values = getattr(data, name)
         bad = np.argwhere(~np.isfinite(values))

@@ -181,6 +181,15 @@ def test_arrays_that_cannot_hold_results_are_refused_by_name(wrong):
         stiction.rollout(model, data, initial, nstep=3, state=wrong)
 
 
+@pytest.mark.parametrize("name", ["initial_state", "control"])
+def test_complex_numbers_are_refused_by_name(name):
+    model, data = load(PUSHED)
+    given = {"initial_state": start(model, data, 2), "control": np.ones((2, 3, model.nu))}
+    given[name] = given[name] + 1j
+    with pytest.raises(stiction.InvalidInput, match=f"^{name} .*must hold real numbers"):
+        stiction.rollout(model, data, **given)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, if it was imported
 def test_a_forked_process_rolls_out_though_its_parent_keeps_a_pool():

@@ -64,7 +64,7 @@ _SIZES = tuple(offset("mjData", name) for name in ("ncon", "nefc", "ne", "nf", "
 _FLAGS = tuple(
     offset("mjData", f"flg_{name}") for name in ("energypos", "energyvel", "subtreevel", "rnepost")
 )
-_ACT_DOT = offset("mjData", "act_dot")
+_TIME, _ACT_DOT = offset("mjData", "time"), offset("mjData", "act_dot")
 _NUMBER = offset("mjWarningStat", "number")
 _WARNING = offset("mjData", "warning")
 _STAT = size_of("mjWarningStat")
@@ -83,10 +83,11 @@ def _is_finite(address, n):
 
 @kernel
 def inputs_are_finite(m, d):
-    """Whether state, controls and applied forces are numbers."""
+    """Whether time, state, controls and applied forces are numbers."""
     nv = pointer(m + _NV)
     return (
-        _is_finite(pointer(d + _QPOS), pointer(m + _NQ))
+        _is_finite(d + _TIME, 1)
+        and _is_finite(pointer(d + _QPOS), pointer(m + _NQ))
         and _is_finite(pointer(d + _QVEL), nv)
         and _is_finite(pointer(d + _ACT), pointer(m + _NA))
         and _is_finite(pointer(d + _CTRL), pointer(m + _NU))
