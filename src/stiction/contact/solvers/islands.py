@@ -112,11 +112,13 @@ RETURN = Start(1.0, 1e-4, 20.0, 2.0, 2.0, SOLVED)
 """In place of them on an island that is not small, after the interior point: it succeeds as often
 as the last one, one time in four, and takes 8 factorizations instead of 10."""
 
-FEW_NODES = 12
-"""Trees and bodies of an island that is searched for its modes before the interior point is asked.
-In a chain every contact moves every other, its path has many folds, and near attempts solve one in
-a hundred of what starts had left; of ragdolls and falling stones the search takes as long as these
-or less. Of piles of 27 bodies it takes a fifth more."""
+FEW_NODES, FEW_DOFS = 12, 160
+"""Trees and bodies of an island that is searched for its modes before the interior point is asked,
+at most, and their degrees of freedom, unless they are of one tree. In a chain every contact moves
+every other, its path has many folds, and near attempts solve one in a hundred of what starts had
+left; of ragdolls, of heaps of up to six of them and of falling stones the search takes as long as
+these or less. Of ten humanoids in a row it takes six times as long, of piles of 27 bodies a fifth
+more."""
 
 SEARCHES, SEARCH_EPS, SEARCH_STEPS, SEARCH_PATIENCE = 3, 1e-2, 60, 20
 """Turns of such a search, every other one of which lets rows drift; and compliance and iterations,
@@ -325,10 +327,16 @@ def forget_moving(g: Graph, s: BlockMatrix, v, inputs):
                 inputs[g.member[at]] = 0.0
 
 
-@lean_leaf
-def is_few(g: Graph, k):
+@lean
+def is_few(g: Graph, s: BlockMatrix, k):
     """Whether island k is one of a few trees or bodies."""
-    return g.positions[k + 1] - g.positions[k] <= FEW_NODES
+    low, high, dofs = g.positions[k], g.positions[k + 1], 0
+    if high - low > FEW_NODES:
+        return False
+    for p in range(low, high):
+        node = s.order[p]
+        dofs += s.start[node + 1] - s.start[node]
+    return high - low == 1 or dofs <= FEW_DOFS
 
 
 @lean_leaf
@@ -364,7 +372,7 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
     hard = streak >= 0
     # Where modes alone were not enough they seldom are. After the interior point no start often is,
     # but one that succeeds makes the next steps cheaper, too.
-    few = is_few(g, k) and request.setting[Setting.LAW] == Law.COULOMB
+    few = is_few(g, s, k) and request.setting[Setting.LAW] == Law.COULOMB
     lasting = small or few
     first, last = 1 if upon or (hard and not lasting) else 0, len(STARTS)
     returns = hard and not near and not lasting
@@ -448,7 +456,7 @@ def _follow_attempts(
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
     small, brief = is_small(g, k), request.setting[Setting.BRIEF] == 1
     coulomb = request.setting[Setting.LAW] == Law.COULOMB
-    few, crowd = is_few(g, k) and coulomb, g.positions[k + 1] - g.positions[k] > CROWD
+    few, crowd = is_few(g, s, k) and coulomb, g.positions[k + 1] - g.positions[k] > CROWD
     turns = enough < MENDABLE and coulomb
     searched = few and turns and best <= SEARCHED
     taken, cold, tried = 0, False, np.inf
@@ -538,7 +546,7 @@ def _turn(
         return best, tried
     best = follow_turn(address, k, load, number, best)
     best = polished = _polish(address, k, load, best, polished, g, s, work, w, request)
-    if ENOUGH < best < min(tried, NEARBY) and not is_few(g, k):
+    if ENOUGH < best < min(tried, NEARBY) and not is_few(g, s, k):
         tried = best
         best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
         best = _polish(address, k, load, best, polished, g, s, work, w, request)
