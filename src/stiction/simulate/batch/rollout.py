@@ -65,7 +65,8 @@ class Rollout(mujoco_rollout.Rollout):  # type: ignore[misc]
                 raise InvalidInput(name, "is read-only: an array to be filled, or None")
         try:
             for name, value in (("initial_state", initial_state), ("control", control)):
-                if value is not None and np.iscomplexobj(value):  # of which MuJoCo would take the real part
+                # MuJoCo would take the real part of complex numbers.
+                if value is not None and np.iscomplexobj(value):
                     real_numbers(name, value)
             filled: tuple[Array, Array] = super().rollout(
                 model, data, initial_state, control, **arguments
