@@ -152,8 +152,8 @@ def test_slow_bounces_end_though_fast_impacts_happen_at_the_same_time():
 def test_three_cylinders_that_slip_on_each_other_need_no_second_solver(monkeypatch):
     # Two of their contacts almost coincide after 0.22 s. A row that depends on others but for 1e-7
     # is held by them but for 1e-10 of the load, which driving takes as it is.
-    asked, ask = [], sustained._forces
-    monkeypatch.setattr(sustained, "_forces", lambda *given: asked.append(1) or ask(*given))
+    asked, ask = [], sustained._slide
+    monkeypatch.setattr(sustained, "_slide", lambda *given: asked.append(1) or ask(*given))
     cylinder = (
         '<body pos="{} 0 {}"><freejoint/>'
         '<geom type="cylinder" size=".05 .1" euler="90 0 0" friction=".5"/></body>'
@@ -217,3 +217,23 @@ def test_driving_that_has_failed_is_not_tried_again(monkeypatch):
     monkeypatch.setattr(sustained, "drive_loads", lambda *given: again.append(given))
     assert sustained.hold_sustained(SustainedLaw(Kind.DRY), loads) is None
     assert not again
+
+
+def test_dominoes_that_slide_down_each_other_are_driven_in_few_steps():
+    # Some twenty contacts that depend on each other, a third of which slide: driving one after the
+    # other failed through all of its orders, with 56,000 steps and 28 s in one step.
+    domino = (
+        '<body pos="{} 0 .05"><freejoint/>'
+        '<geom type="box" size=".005 .02 .05" mass=".1" friction=".4"/></body>'
+    )
+    model = load("".join(domino.format(0.05 * k) for k in range(6)), 0.4, 2e-3)
+    data = mujoco.MjData(model)
+    data.qvel[[0, 4]] = 0.15, 3.0
+    simulator = stiction.Simulator(model, stepper=stiction.EventDriven())
+    for _ in range(210):
+        report = simulator.step(data)
+        assert report.pivots < 20_000
+        assert report.certificate.worst < 1e-6
+    tilt = 2.0 * np.arcsin(data.qpos.reshape(-1, 7)[:, 5])
+    assert np.all(np.diff(tilt) < 0.0)  # each leans on the next one
+    assert tilt[0] > 1.2

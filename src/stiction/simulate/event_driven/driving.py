@@ -16,9 +16,10 @@ from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
 from stiction.contact.problem.cone_islands import label_cones, part_of
 from stiction.contact.problem.cones import Cones, build_cones, from_impulses, to_impulses
-from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
+from stiction.contact.solvers.baraff.driving import LEFT_BROKEN, solve_driving
+from stiction.contact.solvers.baraff.hardening import harden
 from stiction.contact.solvers.baraff.sharing import share_load
-from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
+from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, WARM_STEPS
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import pack, pack_into, packed, unpacker
@@ -28,6 +29,9 @@ from stiction.status import Code
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+NEAR_HELD = 1e-3
+"""Residual, of the load, of forces of contacts that give from which driving is worth beginning."""
 
 
 @packed
@@ -101,8 +105,9 @@ def _drive_part(
     cones: Cones, fixed: Mask, along: Array, theta: Array, phi: Array, warm: bool
 ) -> tuple[Array, Array, Any, int]:
     """(theta, phi, code, steps) from a guess if `warm`, else from a load that is shared, if that
-    can be, or from nothing."""
+    can be, or from nothing; where that takes long, from what contacts that give bear."""
     spent, n = 0, cones.normal.shape[0]
+    few = WARM_STEPS * max(1, n + fixed.shape[0])
     if not warm:
         theta, phi, warm = share_load(cones, fixed)
     if warm:
@@ -112,10 +117,23 @@ def _drive_part(
         if code == Code.SOLVED:
             return theta, phi, code, spent
     theta, phi, code, steps, _ = solve_driving(
-        cones, fixed, along, np.empty(0), np.empty((0, 2)), step_limit(n, fixed.shape[0]),
-        DRIVING_ROUNDS, ORDERS,
-    )  # fmt: skip
-    return theta, phi, code, spent + steps
+        cones, fixed, along, np.empty(0), np.empty((0, 2)), few, DRIVING_ROUNDS, 1
+    )
+    spent += steps
+    if code == Code.SOLVED:
+        return theta, phi, code, spent
+    soft_theta, soft_phi, residual, steps = harden(cones, fixed, along)
+    spent += steps
+    if residual <= NEAR_HELD:
+        theta, phi, code, steps, _ = solve_driving(
+            cones, fixed, along, soft_theta, soft_phi, few, DRIVING_ROUNDS, 1
+        )
+        spent += steps
+        if code == Code.SOLVED:
+            return theta, phi, code, spent
+    if residual <= LEFT_BROKEN:
+        return soft_theta, soft_phi, np.int64(Code.SOLVED), spent
+    return theta, phi, code, spent
 
 
 @kernel

@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from stiction.contact.certificate.accelerations import Slip, grade_accelerations
 from stiction.contact.certificate.certificate import Certificate, from_table
 from stiction.contact.certificate.laws import Law, Table
-from stiction.contact.models.baraff import Baraff
 from stiction.contact.models.description import Kind, SustainedLaw
 from stiction.contact.problem import whitening
 from stiction.contact.problem.arrays import Arrays, Whitened
-from stiction.contact.problem.cones import DEPENDENT
+from stiction.contact.problem.cones import DEPENDENT, build_cones, to_impulses
 from stiction.contact.problem.scales import weights
+from stiction.contact.solvers.baraff.solve import all_sliding
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.driving import drive
@@ -255,29 +255,29 @@ def grade_whitened(
 
 
 def _drive(loads: Loads, arrays: Arrays, guess: Forces | None) -> Forces | None:
-    """By Baraff's algorithm; where that fails, by `Baraff.forces`, which knows more ways."""
+    """By Baraff's algorithm; where that fails, by `_slide`."""
     *found, solved, steps = drive_loads(loads, arrays, _parts(guess))
-    if not solved:
-        return None if len(loads.box) else _forces(loads, arrays)
-    return Forces._make((*found, steps))
+    return Forces._make((*found, steps)) if solved else _slide(loads, arrays)
 
 
 def _parts(guess: Forces | None) -> tuple[Array, Array, Array]:
     return NO_FORCES if guess is None else guess.parts
 
 
-def _forces(loads: Loads, arrays: Arrays) -> Forces | None:
-    found = Baraff().forces(
-        arrays.mass, loads.velocity, arrays.force, arrays.normal, arrays.tangent, arrays.friction,
-        loads.normal_rate, loads.tangent_rate, arrays.joint, -arrays.joint_target,
-        sliding=loads.sliding & (np.hypot(*(arrays.tangent @ loads.velocity).T) > 0.0),
-    )  # fmt: skip
-    if found.status != "solved":
+def _slide(loads: Loads, arrays: Arrays) -> Forces | None:
+    """Forces where all that has friction slides, by pivoting: such a problem is an LCP in the
+    normal forces alone, of which driving may miss the answer, or find a ray instead."""
+    if not loads.sliding[loads.friction > 0.0].all() or len(loads.box):
         return None
-    return Forces(
-        found.acceleration, found.normal_force, found.friction_force, found.joint_force,
-        np.zeros(0), found.pivots,
-    )  # fmt: skip
+    white, upper, last, _ = whiten(arrays, loads.tangent_rate)
+    cones, joints = build_cones(white, arrays)
+    found = all_sliding(cones, loads.direction)
+    if found is None:
+        return None
+    normal, tangent, joint, box = to_impulses(white, cones, joints, *found)
+    acceleration = whitening.momentum_change(arrays, 1.0, normal, tangent, joint, box)
+    linear.solve(upper, last, acceleration)
+    return Forces(acceleration, normal, tangent, joint, box, 0)
 
 
 @kernel
@@ -341,10 +341,9 @@ def hold_sustained(
 
 
 def hold_otherwise(law: SustainedLaw, loads: Loads) -> tuple[Forces, Certificate] | None:
-    """Forces of dry friction, and their certificate, where `hold_loads` has found none. Driving
-    fails slowly, after all orders of the contacts, and would fail again."""
+    """Forces of dry friction, and their certificate, where `hold_loads` has found none."""
     arrays = _arrays(law, loads)
-    found = None if len(loads.box) else _forces(loads, arrays)
+    found = _slide(loads, arrays)
     if found is None or not np.isfinite(found.acceleration).all():
         return None
     return found, certify_sustained(law, loads, arrays, found)

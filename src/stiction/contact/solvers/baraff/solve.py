@@ -178,7 +178,7 @@ def solve_accelerations(
         ORDERS,
     )
     if code == Code.RAY and slides[cones.parent].all():
-        other = _all_sliding(cones, direction)
+        other = all_sliding(cones, direction)
         if other is not None:
             code, (theta, phi) = Code.SOLVED, other
     ray = code == Code.RAY
@@ -207,7 +207,7 @@ def solve_accelerations(
     return replace(result, status=status, residual=residual)
 
 
-def _all_sliding(cones: Cones, direction: Array) -> tuple[Array, Array] | None:
+def all_sliding(cones: Cones, direction: Array) -> tuple[Array, Array] | None:
     """Forces of contacts that all slide: an LCP in the normal forces alone, not symmetric."""
     along = -cones.mu[:, None] * direction[cones.parent]  # (u, 2)
     columns = cones.normal.copy()
