@@ -74,7 +74,8 @@ BURST = 0.25
 """Share of dt within which BURST_EVENTS events are too many to be resolved one by one."""
 
 BURST_EVENTS = 5
-"""Events in a burst, after which a piece is taken at the velocity level."""
+"""Events in a burst, after which a piece is taken at the velocity level; half as many after each
+piece of a step. One that bodies' turning shortens would else be followed by as many events again."""
 
 FIRST_PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
@@ -267,23 +268,24 @@ class EventEngine:
         """The phase at the end of the step, and its forces if they are known."""
         motion = self._motion
         recent: deque[float] = deque(maxlen=BURST_EVENTS)
-        piece, stopped, circles = FIRST_PIECE * self.dt, False, False
+        piece, stopped, circles, few = FIRST_PIECE * self.dt, False, False, BURST_EVENTS
         while self._now < self.dt * (1.0 - 1e-12):
             left = self.dt - self._now
             if held is not None and motion.rests(phase, held):
                 break
             try:
-                burst = len(recent) == BURST_EVENTS and self._now - recent[0] < BURST * self.dt
+                burst = len(recent) >= few and self._now - recent[-few] < BURST * self.dt
                 if burst or circles:
                     raise Impasse
                 held, moved, check = self._advance(phase, held, left)
                 grip = drift.grip_of(motion, held)
             except Impasse:
-                # Twice as long each time: what comes back at once is not worth resolving.
+                # Twice as long each time, after half as many events: what comes back at once is not
+                # worth resolving.
                 calm = max(self._calm_time(phase), BRIEF * self.dt)
                 moved, grip = motion.velocity_level(phase, min(left, piece, calm))
                 recent.clear()
-                held, check, piece = None, NOTHING, 2.0 * piece
+                held, check, piece, few = None, NOTHING, 2.0 * piece, max(1, few // 2)
             began = self._now
             self._now += moved.elapsed
             stops = check.overdue > 0.0 and check.culprit < 0

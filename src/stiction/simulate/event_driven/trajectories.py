@@ -8,7 +8,8 @@ functions of that time, so that an event can be located by calling them with les
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -76,6 +77,35 @@ where it is little beside what forces give in a step (`speed_of_rest`)."""
 
 STOPPING_SLIP = 0.1
 """Share of its speed at the start of a phase below which a slip is about to stop."""
+
+
+MEETINGS = 4
+"""Solves of a piece at most, each with what the one before has sunk in by its end. MuJoCo tells one
+point of some pairs that lie on each other along a line: while that one holds the other end closes,
+which no piece however short sees coming."""
+
+
+class Met(NamedTuple):
+    """Contacts that a solve at the velocity level has sunk in."""
+
+    seen: Snapshot
+    """Of the state after it."""
+    sunk: Indices
+    """Which ones, of those seen."""
+    velocity: Array
+    """(nv,) that led there."""
+
+
+class Unilateral(NamedTuple):
+    """Rows of nc contacts, and ns of torsional and rolling friction at them."""
+
+    normal: Array  # (nc, nv)
+    tangent: Array  # (nc, 2, nv)
+    friction: Array  # (nc,)
+    bound: Array  # (nc,)
+    spin: Array  # (ns, nv)
+    parents: Indices  # (ns,) number of the contact
+    spin_friction: Array  # (ns,)
 
 
 class Motion:
@@ -398,20 +428,26 @@ class Motion:
         return path
 
     def velocity_level(self, phase: Phase, h: float) -> tuple[Moved, Grip]:
-        """A piece at the velocity level with all contacts in reach: h, halved until gaps, which
-        such a solve takes for linear in the motion, are within the tolerance; and the grip of those
-        that touch at its end. Rows turn meanwhile: what stuck by those of its start slips by those
-        of its end, and would be taken for sliding."""
+        """A piece at the velocity level with all contacts in reach, and with those that are met on
+        its way: h, halved until gaps, which such a solve takes for linear in the motion, are within
+        the tolerance; and the grip of those that touch at its end. Rows turn meanwhile: what stuck
+        by those of its start slips by those of its end, and would be taken for sliding."""
         everything = np.arange(phase.seen.nc)
         for left in range(PIECE_HALVINGS, -1, -1):
-            state, solution = self._solve_velocities(phase, h, everything)
-            end = self._arrive(phase, everything, h, state)
-            if end.seen.gap.min(initial=0.0) >= -self.tolerance or left == 0:
+            met: list[Met] = []
+            for _ in range(MEETINGS):
+                state, solution = self._solve_velocities(phase, h, everything, met)
+                end = self._arrive(phase, everything, h, state)
+                deepest = end.seen.gap.min(initial=0.0)
+                if deepest >= -self.tolerance:
+                    break
+                met.append(Met(end.seen, np.flatnonzero(end.seen.gap < 0.0), solution.velocity))
+            if deepest >= -self.tolerance or left == 0:
                 break
             h *= 0.5
         touches = end.place >= 0
         touches[touches] = end.seen.gap[end.place[touches]] <= self.tolerance
-        press = np.where(touches, solution.normal, 0.0)
+        press = np.where(touches, solution.normal[: phase.seen.nc], 0.0)
         return end, Grip(press, np.inf, self._sticking(phase.seen, solution.velocity))
 
     def _sticking(self, seen: Snapshot, velocity: Array) -> Array:
@@ -435,28 +471,38 @@ class Motion:
         return end
 
     def _solve_velocities(
-        self, phase: Phase, h: float, contacts: Indices
+        self, phase: Phase, h: float, contacts: Indices, met: Sequence[Met] = ()
     ) -> tuple[State, ContactSolution]:
-        """The state after a solve of the contact model over the time h with those contacts."""
+        """The state after a solve of the contact model over the time h with those contacts, and
+        with what was met on the way by earlier solves."""
         seen, start = phase.seen, phase.state
         gap = seen.gap[contacts]
-        spins, parents = spins_at(seen, contacts)
+        parts = [self._unilateral(seen, contacts, np.where(gap > self.tolerance, -gap / h, 0.0))]
+        least = min(0.0, float(gap.min(initial=0.0)))
+        for there, sunk, velocity in met:
+            bound = there.normal[sunk] @ velocity + (least - there.gap[sunk]) / h
+            parts.append(self._unilateral(there, sunk, bound))
+        normal, tangent, friction, bound, spin, parents, spin_friction = (
+            np.concatenate(rows) for rows in zip(*parts, strict=True)
+        )
+        first = np.cumsum([0, *(len(part.bound) for part in parts[:-1])])
+        parents += np.repeat(first, [len(part.parents) for part in parts])
         nf = len(seen.dry)
         arrays = Arrays(
             mass=seen.mass + h * phase.damping if len(phase.damping) else seen.mass,
             velocity=start.qvel,
             force=seen.force,
-            normal=seen.normal[contacts],
-            tangent=tangents_for(self.contact, seen, contacts),
-            friction=seen.friction[contacts],
-            viscosity=np.zeros(len(contacts)),
-            bound=np.where(gap > self.tolerance, -gap / h, 0.0),
+            normal=normal,
+            tangent=tangent,
+            friction=friction,
+            viscosity=np.zeros(len(normal)),
+            bound=bound,
             joint=seen.joint,
             joint_target=np.zeros(len(seen.joint)),
-            box=np.concatenate([seen.dry, seen.spin[spins]]),
-            box_limit=np.concatenate([h * seen.dry_limit, np.zeros(len(spins))]),
+            box=np.concatenate([seen.dry, spin]),
+            box_limit=np.concatenate([h * seen.dry_limit, np.zeros(len(spin))]),
             box_contact=np.concatenate([np.full(nf, -1), parents]),
-            box_friction=np.concatenate([np.zeros(nf), seen.spin_friction[spins]]),
+            box_friction=np.concatenate([np.zeros(nf), spin_friction]),
         )
         solution = self.contact.solve(from_arrays(arrays, h))
         self._check(solution, seen, contacts, "velocity level")
@@ -466,6 +512,14 @@ class Motion:
             self._clamped(start.act + h * seen.act_dot),
         )
         return state, solution
+
+    def _unilateral(self, seen: Snapshot, contacts: Indices, bound: Array) -> Unilateral:
+        """Rows of those contacts as they are seen, with least speeds along normals."""
+        spins, parents = spins_at(seen, contacts)
+        return Unilateral(
+            seen.normal[contacts], tangents_for(self.contact, seen, contacts),
+            seen.friction[contacts], bound, seen.spin[spins], parents, seen.spin_friction[spins],
+        )  # fmt: skip
 
     def _arrive(self, phase: Phase, kept: Indices, h: float, state: State) -> Moved:
         """The state with what is seen there; `kept` are contacts that the motion respects."""
