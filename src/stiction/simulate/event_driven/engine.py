@@ -351,10 +351,14 @@ class EventEngine:
             state, seen = drift.project_position(motion, state, seen)
             if float(seen.gap.min(initial=0.0)) < -tolerance:
                 self._jammed(seen)
+        struck = np.empty(0, np.int64)
         while True:
             speed, slack, touching, hits = find_hits(
                 seen.normal, seen.gap, state.qvel, tolerance, motion.rest_speed
             )
+            # What an impact has stopped, and still approaches, does so as far as a certificate
+            # lets it: the next impact would find nothing to do, and so for ever.
+            hits, struck = np.setdiff1d(hits, struck), hits
             if motion.law.kind is Kind.HOLD and not len(hits):
                 stays = touching[speed[touching] <= slack[touching]]
                 hits = _slipping(seen, state.qvel, stays, slack)
