@@ -75,7 +75,7 @@ BURST = 0.25
 
 BURST_EVENTS = 5
 """Events in a burst, after which a piece is taken at the velocity level; half as many after each
-piece of a step. One that bodies' turning shortens would else be followed by as many events again."""
+piece of a step. What a piece has not ended would else take as many events again, and so on."""
 
 FIRST_PIECE = 0.125
 """Length of the first such piece, in steps; the next ones are twice as long each."""
