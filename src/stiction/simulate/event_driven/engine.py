@@ -18,8 +18,9 @@ rest: so bouncing and rocking end, which otherwise they never would (Zeno). The 
 that happens grows with the acceleration a and the tolerance: sqrt(2 a tolerance).
 
 Where events come in shorter and shorter times, or no finite force exists (Painleve), a short piece
-of the step is taken at the velocity level: all contacts within reach in one solve of the contact
-model, inelastic, each allowed to close but not beyond. It always has a solution. With restitution
+of the step is taken at the velocity level: all contacts within reach, and those that are met on the
+way, in one solve of the contact model, inelastic, each allowed to close but not beyond. It always
+has a solution. With restitution
 it ends before an impact that is fast enough to matter, and such impacts are resolved one by one.
 
 A step without events, in which contacts by Coulomb's law stick, is taken as a whole (`calm`).

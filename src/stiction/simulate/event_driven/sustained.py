@@ -10,7 +10,8 @@ For the contacts that are held (gap and parting speed zero),
             model at the velocity level only, since infinite friction may slip (Lynch and Mason);
             here slip is what the rows exclude, and impacts have taken it away before
 all others  Baraff's algorithm: static friction where a contact does not slide, dynamic friction
-            against the slip where it does
+            against the slip where it does; where that takes long, contacts that give and grow
+            harder (`baraff/hardening.py`)
 
 Dry friction of joints: a known force against a joint that moves, a box |f_b| <= limit where it does
 not. Torsional and rolling friction are seen by Baraff's algorithm, and left out by the others.
