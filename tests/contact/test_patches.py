@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from clutter import FILES, read_clutter
 
+from stiction.contact.problem.blocks import Datum
 from stiction.contact.solvers import patches
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import SOLVED
@@ -87,6 +88,37 @@ def test_a_heap_that_is_wrong_in_one_place_is_mended_there(path):
     spread_residual(work.packed.ctypes.data, k, load)
     assert work.system.pull[island.members, 0].max() <= SOLVED
     assert momentum_left(work, island) <= 1e-8 * load
+
+
+LARGE = [path for path in HEAPS if path.stem.startswith("box125")]
+
+
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.stem)
+def test_rows_drift_in_a_patch_before_they_do_on_the_whole_heap(path, monkeypatch):
+    """The corner that bears most is to part by a millionth of the speed of the load, and
+    the others of its face bear what it bore."""
+    work, k = solved_heap(path)
+    island, load = Island(work, k), work.request.outcome[k, Outcome.LOAD]
+    loaded = island.members[work.newton.f[island.members, 0].argmax()]
+    work.blocks.data[loaded, Datum.BOUND] += 1e-6 * load * np.sqrt(work.newton.weight[loaded, 0])
+    spread_residual(work.packed.ctypes.data, k, load)
+    before = work.request.outcome[k, Outcome.RESIDUAL] = work.system.pull[island.members, 0].max()
+    assert before > 1e-7
+
+    drift_island, drifting = patches.drift_island, []
+
+    def note(address, *arguments):
+        drifting.append(address)
+        return drift_island(address, *arguments)
+
+    monkeypatch.setattr(patches, "drift_island", note)
+    monkeypatch.setattr(Island, "solve_patch", lambda *_: None)
+    monkeypatch.setattr(patches, "REJOIN_STEPS", 1)
+    mend_island(work, k, lambda residual: residual <= SOLVED, 2)
+    assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED
+    assert momentum_left(work, island) <= 1e-8 * load
+    assert drifting
+    assert work.packed.ctypes.data not in drifting
 
 
 @pytest.mark.parametrize("path", HEAPS[::4], ids=lambda path: path.stem)

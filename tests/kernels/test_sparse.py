@@ -71,6 +71,27 @@ def test_random_graphs_of_blocks_of_all_sizes_are_solved(symmetric, seed):
     assert sign == np.linalg.slogdet(A)[0]
 
 
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("sizes", [[3], [3, 3, 6, 1]], ids=["alone", "among others"])
+def test_bodies_in_the_plane_are_solved(symmetric, sizes):
+    rng = np.random.default_rng(1)
+    edges = grid(8)
+    sizes = rng.choice(sizes, 64)
+    A = random_matrix(rng, sizes, edges, symmetric)
+    if not symmetric:  # rows are exchanged inside of blocks
+        order = np.concatenate([rng.permutation(np.arange(a, a + n)) for a, n in zip(
+            np.cumsum(sizes) - sizes, sizes, strict=True)])  # fmt: skip
+        A = A[order]
+    s, _ = laid_out(sizes, edges)
+    fill(s, A)
+    sign = sparse.factor(s, 0, 64, symmetric)
+    x = rng.normal(size=len(A))
+    y = A @ x
+    sparse.solve(s, 0, 64, y)
+    np.testing.assert_allclose(y, x, atol=1e-10)
+    assert sign == np.linalg.slogdet(A)[0]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_row_s_inverse_inertia_takes_half_a_solution(seed):
     rng = np.random.default_rng(seed)

@@ -173,13 +173,18 @@ def divide_block(A, o, n, pivot, w, B, b, m):
             if pivot[w + k] != k:
                 _exchange(B, b + BODY * k, b + BODY * pivot[w + k], BODY)
         six.divide(A, o, B, b)
+    elif n == PLANAR and m == PLANAR:
+        for k in range(PLANAR - 1, -1, -1):
+            if pivot[w + k] != k:
+                _exchange(B, b + PLANAR * k, b + PLANAR * pivot[w + k], PLANAR)
+        three.divide(A, o, B, b)
     else:
         _divide_other_block(A, o, n, pivot, w, B, b, m)
 
 
 @lean
 def _divide_other_block(A, o, n, pivot, w, B, b, m):
-    """The same of blocks of which not both are of bodies."""
+    """The same of blocks of which not both are of bodies, or both of bodies in the plane."""
     for k in range(n - 1, -1, -1):
         if pivot[w + k] != k:
             _exchange(B, b + m * k, b + m * pivot[w + k], m)

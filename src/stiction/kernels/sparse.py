@@ -202,16 +202,14 @@ def _are_planar(s: BlockMatrix, low, high):
     return alike
 
 
-@lean_leaf
+@lean
 def _take_planar_products(s: BlockMatrix, x, end, symmetric):
     """The products of block x of a column with those after it, up to `end`, all of PLANAR rows:
     these follow one another. Where the blocks are that they are taken off is in s.where."""
-    L, U, first = s.lower, s.upper, s.at[x]
-    for y in range(x + 1, end):
-        at, at_y = s.where[s.row[y]], first + PLANAR * PLANAR * (y - x)
-        three.take_product(L, at, L, at_y, U, first)
-        if not symmetric:
-            three.take_product(U, at, L, first, U, at_y)
+    L, U, first, next_one = s.lower, s.upper, s.at[x], s.at[x] + PLANAR * PLANAR
+    three.take_left_products(L, s.where, s.row, x + 1, end, L, next_one, U, first)
+    if not symmetric:
+        three.take_right_products(U, s.where, s.row, x + 1, end, L, first, U, next_one)
 
 
 @lean
@@ -236,7 +234,9 @@ def factor(s: BlockMatrix, low, high, symmetric):
             other = order[s.row[x]]
             m = start[other + 1] - start[other]
             at = s.at[x]
-            if symmetric:
+            if symmetric and planar:
+                three.turn(U, at, L, at)
+            elif symmetric:
                 for i in range(m):
                     for j in range(n):
                         U[at + m * j + i] = L[at + n * i + j]
@@ -272,6 +272,9 @@ def _pass_on(s: BlockMatrix, k, n, first, r):
         if n == BODY and m == BODY:
             six.take_moved(r, to, s.lower, at, r, first)
             continue
+        if n == PLANAR and m == PLANAR:
+            three.take_moved(r, to, s.lower, at, r, first)
+            continue
         if n == BODY:
             for i in range(m):
                 r[to + i] -= six.dot(s.lower, at + BODY * i, r, first)
@@ -300,6 +303,9 @@ def solve(s: BlockMatrix, low, high, r):
             come, m, at = start[other], start[other + 1] - start[other], s.at[x]
             if n == BODY and m == BODY:
                 six.take_moved(r, first, U, at, r, come)
+                continue
+            if n == PLANAR and m == PLANAR:
+                three.take_moved(r, first, U, at, r, come)
                 continue
             if m == BODY:
                 for i in range(n):
