@@ -114,6 +114,26 @@ def test_what_a_soft_connection_bears_comes_to_rest_by_the_first_way(gravity):
     assert not data.qvel.any()
 
 
+@pytest.mark.parametrize("kind", ["weld", 'connect anchor=".1 0 0"'])
+def test_wheels_balanced_on_their_axles_are_joined_as_softly_as_in_mujoco(kind):
+    """MuJoCo takes softness from how easily bodies' centres of mass move, which is not at all."""
+    model, data = load(f"""
+<mujoco><option timestep=".005" tolerance="1e-15"/>
+<default><geom contype="0" conaffinity="0"/></default><worldbody>
+  <body name="a" pos=".13 -.07 .4" quat="-.5 .65 -.22 -.65"><joint axis="-1.7 .5 -1.7"/>
+    <geom size=".06"/></body>
+  <body name="b" pos="-.09 -.15 .25" quat="1 -.7 -.9 1.6"><joint axis="1.4 -.4 -1.1"/>
+    <geom type="capsule" size=".02 .07"/></body>
+</worldbody><equality><{kind} body1="a" body2="b"/></equality></mujoco>""")
+    data.qvel[:] = [0.5, -0.3]
+    sim = stiction.Simulator(model)
+    for _ in range(50):
+        theirs = copy.copy(data)
+        mujoco.mj_forward(model, theirs)
+        sim.step(data)
+        assert data.qvel == pytest.approx(theirs.qvel + 0.005 * theirs.qacc, abs=2e-5)
+
+
 LINKAGE = """
 <mujoco>
   <default><geom contype="0" conaffinity="0"/></default>
