@@ -69,8 +69,8 @@ across it that would be zero."""
 
 LEAST_SOFTNESS = 1e-6
 """Softness of an equality over the inverse inertia of what it moves, at least. The stiffest that
-MuJoCo means has 1e-4, but takes that of the bodies' centres of mass: of wheels on their axles, which
-do not move, next to nothing is left, and no digits of the mass beside it."""
+MuJoCo means has 1e-4, but takes that of the centres of mass of bodies: of wheels on their axles,
+which do not move, next to nothing is left, and no digits of the mass beside it."""
 
 SAME_GAP = 1.5e-4
 """Difference of two gaps of a pair that does not count, over the smaller geom's radius. What the
