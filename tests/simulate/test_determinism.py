@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import warnings
 
 import mujoco
 import numpy as np
@@ -10,6 +11,7 @@ from mjcf import BOX, jumble, load
 from mjdata import state
 
 import stiction
+from stiction.contact.solvers.proximal import SEPARATE, SLIDE
 
 
 def test_many_steps_in_one_call_are_the_same_bits_as_single_steps():
@@ -185,3 +187,28 @@ def test_the_weakest_push_moves_what_nothing_holds():
     data.xfrc_applied[1, 0] = 1e-16
     stiction.Simulator(model).step(data, 100)
     assert np.isclose(data.qvel[0], 100 * model.opt.timestep * 1e-16, rtol=1e-9)
+
+
+def test_modes_of_rows_that_are_no_more_change_no_step():
+    """Two bodies within each other, which a joint holds so: their modes are changed one by one."""
+    model, data = load("""
+<mujoco><option timestep=".001" gravity=".637 .705 -8.292"/><worldbody>
+  <geom type="plane" size="5 5 .1" friction=".8"/>
+  <body name="a" pos="-.0885 -.0213 .1841" quat="1.6999 .1971 .4980 -2.5004"><freejoint/>
+    <geom size=".0587" condim="4" friction=".797 .01 .001"/>
+    <geom type="ellipsoid" size=".0467 .0462 .0308" condim="4" pos=".05 .03 0"/></body>
+  <body name="b" pos="-.0229 -.1154 .2372" quat="-1.7851 -1.1976 -1.5138 .1756"><freejoint/>
+    <geom type="capsule" size=".029 .049" condim="1"/>
+    <geom type="box" size=".0565 .0629 .0421" condim="1" pos=".05 .03 0"/></body>
+</worldbody><equality><connect body1="a" body2="b" anchor=".02 0 0"/></equality></mujoco>""")
+    found = []
+    for left in (SEPARATE, SLIDE):
+        mujoco.mj_resetData(model, data)
+        sim = stiction.Simulator(model, equality="rigid")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", stiction.OverlapWarning)
+            for _ in range(60):
+                sim._engine.work.solver.newton.mode[:, 1:] = left
+                sim.step(data)
+        found.append(data.qvel.tobytes())
+    assert found[0] == found[1]

@@ -115,3 +115,29 @@ def test_a_step_in_the_floor_stops_a_box():
     data.qvel[0] = 2.0
     stiction.Simulator(model).step(data, 200)
     assert data.qpos[0] + 0.05 <= -0.2 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("place", "turn", "speed"),
+    [
+        ((73.89, -62.29, 74.9), "0.36 -0.65 -0.13 0.78", (-338.0, 285.0, -343.0)),
+        ((101.31, -73.42, -36.78), "0.05 0.68 1.0 -0.62", (-435.0, 315.0, 158.0)),
+        ((39.82, 86.14, -52.06), "-0.49 -0.98 -0.62 -1.0", (-206.0, -446.0, 269.0)),
+    ],
+)
+def test_boxes_meet_in_millimetres_as_they_do_in_metres(place, turn, speed):
+    """MuJoCo says of boxes that overlap by little that their distance is zero, in such units."""
+    found = []
+    for unit in (1.0, 1e-3):
+        x, y, z = (unit * each for each in place)
+        box = f'<geom type="box" size="{50 * unit} {40 * unit} {30 * unit}" mass="1"/>'
+        model, data = load(f"""
+<mujoco><option gravity="0 0 0" timestep=".001"/><worldbody>
+  <body><freejoint/>{box}</body>
+  <body pos="{x} {y} {z}" quat="{turn}"><freejoint/>{box}</body>
+</worldbody></mujoco>""")
+        data.qvel[6:9] = np.array(speed) * unit
+        stiction.Simulator(model).step(data)
+        found.append(data.qvel[6:9] / unit)
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert np.abs(found[0] - speed).max() > 1.0

@@ -46,6 +46,7 @@ _NGEOM, _NMOCAP, _GEOM_TYPE, _RBOUND, _SURFACE = (
     offset("mjModel", name)
     for name in ("ngeom", "nmocap", "geom_type", "geom_rbound", "geom_surfacevel")
 )
+_MOBILITY = offset("mjModel", "dof_invweight0")
 _MOVES = offset("mjModel", "flg_surfacevel")
 _GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
 _NCON, _NEFC, _NE, _NF, _NL, _CONTACT = (
@@ -65,6 +66,11 @@ HIDDEN = -2
 NOISE = 1e-13
 """Entry of a rigid equality over the largest one that is rounding: a loop in a plane has rows
 across it that would be zero."""
+
+LEAST_SOFTNESS = 1e-6
+"""Softness of an equality over the inverse inertia of what it moves, at least. The stiffest that
+MuJoCo means has 1e-4, but takes that of the centres of mass of bodies: of wheels on their axles,
+which do not move, next to nothing is left, and no digits of the mass beside it."""
 
 SAME_GAP = 1.5e-4
 """Difference of two gaps of a pair that does not count, over the smaller geom's radius. What the
@@ -154,6 +160,21 @@ def _name_row(key, count, kind, which, e):
     key[count, Key.ROW] = e
 
 
+@leaf
+def _soften(begin, ne, ids, nnz, adr, column, J, R, mobility):
+    """What the softness R of an equality's rows, from `begin` on as long as it stays the same, is
+    to be multiplied by so that none is below `LEAST_SOFTNESS`; mobility (nv,): inverse inertia of
+    each degree of freedom."""
+    most, e = 1.0, begin
+    while e < ne and ids[e] == ids[begin] and R[e] == R[begin]:
+        moved = 0.0
+        for k in range(adr[e], adr[e] + nnz[e]):
+            moved += J[k] * mobility[column[k]] * J[k]
+        most = max(most, LEAST_SOFTNESS * moved / R[e])
+        e += 1
+    return most
+
+
 @kernel
 def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
     """Blocks of equalities, dry friction and limits; (how many, columns and entries they take)."""
@@ -165,7 +186,8 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
     pos, loss = numbers(pointer(d + _EFC_POS), nefc), numbers(pointer(d + _EFC_LOSS), nefc)
     R, aref = numbers(pointer(d + _EFC_R), nefc), numbers(pointer(d + _EFC_AREF), nefc)
     kinds, ids = integers(pointer(d + _EFC_TYPE), nefc), integers(pointer(d + _EFC_ID), nefc)
-    largest, led = 0.0, rigid and pointer(m + _NMOCAP) > 0
+    mobility = numbers(pointer(m + _MOBILITY), b.velocity.shape[0])
+    softened, largest, led = 1.0, 0.0, rigid and pointer(m + _NMOCAP) > 0
     if rigid and ne > 0:
         for k in range(adr[ne - 1] + nnz[ne - 1]):
             largest = max(largest, abs(J[k]))
@@ -195,7 +217,9 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
             place[e, Place.LED] = rim
             data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow, rim, rise)
         if kind == Kind.SOFT:
-            data[e, Datum.DRAG] = 1.0 / R[e]
+            if e == 0 or ids[e - 1] != ids[e] or R[e - 1] != R[e]:
+                softened = _soften(e, ne, ids, nnz, adr, column, J, R, mobility)
+            data[e, Datum.DRAG] = 1.0 / (softened * R[e])
             data[e, Datum.BOUND] = dt * aref[e] + before
         elif kind == Kind.BOX:
             data[e, Datum.LIMIT] = dt * loss[e]

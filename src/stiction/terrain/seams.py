@@ -40,6 +40,11 @@ LEAST_POSES, MOST_POSES = 4, 32
 """Poses from there to the end of the step, at least and at most. They lie no farther apart than the
 geoms are thick together; where that takes more, the contact stays."""
 
+LOOK_AGAIN, LOOKS = 1e-3, 8
+"""How much earlier, and later, geoms are looked at once more of which MuJoCo says that they just
+touch, over the time, twice as much every other look: of one in 400 pairs of boxes that overlap, in
+a model in millimetres, it says so, too, and as good as at random of those of some attitudes."""
+
 EDGE_CONTACTS = 2
 """Contacts of a pair that meets by an edge, at most."""
 
@@ -193,7 +198,13 @@ def pass_by(m, d, contact, start, path, least, behind):
     samples = max(LEAST_POSES, int(np.ceil(path / thick)))
     for k in range(samples + 1):
         t = start + (dt - start) * k / samples
-        if _distance_after(m, d, geoms[0], geoms[1], t, now, behind) < least:
+        distance = _distance_after(m, d, geoms[0], geoms[1], t, now, behind)
+        shift, look = LOOK_AGAIN * t, 0
+        while distance == 0.0 and look < LOOKS:
+            distance = _distance_after(m, d, geoms[0], geoms[1], t - shift, now, behind)
+            shift = -shift if look % 2 == 0 else -2.0 * shift
+            look += 1
+        if distance < least:
             return np.int64(0)
     return np.int64(1)
 

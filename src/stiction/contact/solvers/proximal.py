@@ -400,7 +400,8 @@ def _change_one(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, load
         for c in range(ROWS - 1):
             if i != chosen:
                 mode[i, c] = past[i, c]
-            slides |= c > 0 and mode[i, c] >= SLIDE
+            # What blocks that had more rows left behind is no mode.
+            slides |= 0 < c < b.head[i, Head.ROWS] - 1 and mode[i, c] >= SLIDE
     return slides
 
 

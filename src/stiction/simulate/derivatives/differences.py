@@ -272,7 +272,7 @@ def _pose(m, d, config: Config, ground, address, level):
         stop = weigh(m, d, config, b, request, step)
     if stop != Stop.DONE:
         return stop
-    return Stop.DONE if fill_blocks(m, d, config, b, step) else Stop.ROOM
+    return Stop.DONE if fill_blocks(m, d, config, b, step, address) else Stop.ROOM
 
 
 @kernel

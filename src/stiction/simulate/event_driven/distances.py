@@ -28,7 +28,8 @@ from stiction.bridge.layout import offset, size_of
 from stiction.bridge.rows import LEAST_FRICTION
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.kernels.dense import row_dot
-from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_joints
+from stiction.simulate.event_driven.snapping import snap_joints
+from stiction.simulate.time_stepping.dependent import DEPENDENT_SHARE, POINT_ROWS
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -160,7 +161,11 @@ def read_rows(d: int, nv: int) -> tuple[Any, ...]:
 def snap_rows(d: int, mass: Array, joint: Array) -> None:
     """`snap_joints` of the equality rows of the data at d."""
     if joint.shape[0] > 1:
-        group = integers(pointer(d + _ID), joint.shape[0]).astype(np.int64)
+        which = integers(pointer(d + _ID), joint.shape[0])
+        group, row = np.empty(joint.shape[0], np.int64), 0
+        for i in range(joint.shape[0]):
+            row = row + 1 if i > 0 and which[i] == which[i - 1] else 0
+            group[i] = 2 * which[i] + (1 if row >= POINT_ROWS else 0)
         snap_joints(mass, joint, group, DEPENDENT_SHARE)
 
 

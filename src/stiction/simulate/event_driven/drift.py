@@ -14,9 +14,9 @@ from stiction.kernels.dense import row_dot
 from stiction.simulate.event_driven.distances import Snapshot, copy_row
 from stiction.simulate.event_driven.events import PART
 from stiction.simulate.event_driven.phases import Grip, Held, Moved, State
-from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE
 from stiction.simulate.event_driven.sustained import agree
 from stiction.simulate.event_driven.trajectories import Motion
+from stiction.simulate.time_stepping.dependent import DEPENDENT_SHARE
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

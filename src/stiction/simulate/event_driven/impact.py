@@ -29,7 +29,8 @@ from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.arrays import Arrays
 from stiction.contact.problem.problem import ContactProblem, from_arrays
 from stiction.simulate.event_driven.distances import Snapshot
-from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
+from stiction.simulate.event_driven.snapping import snap_tangents
+from stiction.simulate.time_stepping.dependent import DEPENDENT_SHARE
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

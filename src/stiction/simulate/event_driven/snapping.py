@@ -19,10 +19,6 @@ from stiction.kernels.linear import project_out
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-DEPENDENT_SHARE = 1e-4
-"""Share of a row that lies outside the span of those before, up to which it is dependent: a
-hundred times what a tolerance of 1e-7 m is to a body of 0.1 m."""
-
 
 @kernel
 def snap_tangents(mass: Array, joint: Array, tangent: Array, friction: Array, near: float) -> Array:
@@ -59,8 +55,8 @@ def snap_tangents(mass: Array, joint: Array, tangent: Array, friction: Array, ne
 @kernel
 def snap_joints(mass: Array, joint: Array, group: Indices, near: float) -> None:
     """Moves rows of equality constraints, joint (ne, nv), into the span of earlier ones where they
-    are within `near` of it, in units of the longest row of their constraint, group (ne,); lengths
-    in the metric of the mass' diagonal."""
+    are within `near` of it, in units of the longest row of their group (ne,), which is a
+    constraint's translation or its rotation; lengths in the metric of the mass' diagonal."""
     ne, nv = joint.shape
     scale, row = np.empty(nv), np.empty(nv)
     for k in range(nv):

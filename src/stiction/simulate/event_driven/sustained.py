@@ -42,7 +42,8 @@ from stiction.contact.solvers.baraff.solve import all_sliding
 from stiction.kernels import linear
 from stiction.kernels.compile import kernel
 from stiction.simulate.event_driven.driving import drive
-from stiction.simulate.event_driven.snapping import DEPENDENT_SHARE, snap_tangents
+from stiction.simulate.event_driven.snapping import snap_tangents
+from stiction.simulate.time_stepping.dependent import DEPENDENT_SHARE
 from stiction.status import Code
 
 Array = NDArray[np.float64]

@@ -46,6 +46,7 @@ from stiction.simulate.report import FRICTIONLESS, PARTS, Facts, Report, Statist
 from stiction.simulate.settings import Settings
 from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.dependent import settle_dependent
 from stiction.simulate.time_stepping.driven import drive
 from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
 from stiction.simulate.time_stepping.jammed import part_island
@@ -188,6 +189,7 @@ class TimeEngine:
                 free_islands,
             ),
             (own.model.neq and own.model.nmocap and self.settings.equality == "rigid", lead_rows),
+            (own.model.neq and self.settings.equality == "rigid", settle_dependent),
         ):
             if needed:
                 late.address  # noqa: B018  (compiled here, and not in the middle of a run)

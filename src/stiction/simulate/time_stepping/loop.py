@@ -142,7 +142,7 @@ def _pose(m, d, config: Config, ground, address, found):
         return stop
     begun = ticks()
     step.ticks[Stage.COLLISION] += begun - now
-    if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight):
+    if not prepare(m, d, config, b, g, s, step, system.scratch, newton.weight, address):
         return Stop.ROOM
     read_axes(m, d, s.start, g.tree.axis)
     count = step.counts[Count.BLOCKS]

@@ -39,6 +39,7 @@ from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config, Stop
+from stiction.simulate.time_stepping.dependent import settle
 from stiction.simulate.time_stepping.standstill import LARGEST, drop_rounding
 from stiction.simulate.time_stepping.whirling import add_bound
 from stiction.simulate.time_stepping.workspace import Answer, Count, Record, Seen, Step
@@ -384,8 +385,9 @@ def guess_from_answer(step: Step, count, request: Request):
 
 
 @kernel
-def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
-    """Blocks of the step, which is weighed and met; whether they found room."""
+def fill_blocks(m, d, config: Config, b: Blocks, step: Step, address):
+    """Blocks of the step, which is weighed and met; whether they found room. address: of the
+    workspace that they are of."""
     blocks, entries = count_blocks(d)
     step.counts[Count.NEED_BLOCKS] = blocks
     step.counts[Count.NEED_ENTRIES] = entries
@@ -401,17 +403,19 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step):
             m, step.key[:count], place[:, Place.X : Place.Z + 1], read_normals(d, count, step.key),
             place[:, Place.GAP], b.data[:count, Datum.SLIDE],
         )  # fmt: skip
+    if config.rigid:
+        settle(m, address, count)
     step.counts[Count.BLOCKS] = count
     return True
 
 
 @kernel
 def prepare(
-    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, step: Step, work, weight
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, step: Step, work, weight, address
 ):  # fmt: skip
     """Blocks, who touches whom, inverse inertias; whether all found room. Where there are soft
-    rows, inverse inertias are those of the mass alone."""
-    if not fill_blocks(m, d, config, b, step):
+    rows, inverse inertias are those of the mass alone. address: of the workspace."""
+    if not fill_blocks(m, d, config, b, step, address):
         return False
     count = step.counts[Count.BLOCKS]
     if not connect_blocks(b, count, g, s):
