@@ -1,7 +1,6 @@
 """A clock for kernels: a counter of the processor's, with no call behind it.
 
-Its unit is unknown: a stage's share of the ticks times the call's duration is its time; where time
-is to be bounded its rate is measured.
+Its unit is unknown, and its rate measured when somebody asks for times.
 """
 
 from __future__ import annotations
@@ -53,3 +52,8 @@ def ticks_per_second() -> float:
     while perf_counter() - began < MEASURE:
         pass
     return float((_now() - first) / (perf_counter() - began))
+
+
+def duration(count: Any) -> float:
+    """That so many ticks take, of stages (n,) [s]."""
+    return float(count.sum()) / ticks_per_second()

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from stiction.bridge.narrow_phase import TABLE
 from stiction.contact.derivatives.derivatives import DIFFERENTIABLE
 from stiction.contact.problem.arrays import Array
-from stiction.kernels.clock import ticks_per_second
 from stiction.simulate.derivatives.differences import Columns, allocate_columns
 from stiction.simulate.derivatives.memory import Transition
 from stiction.simulate.derivatives.smooth import plain
@@ -149,11 +148,6 @@ class CompiledDerivatives:
         request[_WANT], request[_LAW], request[_BEFORE] = _MATRICES, DIFFERENTIABLE[law], before
         self._law, self._before = law, before
         return True
-
-    @property
-    def spent(self) -> float:
-        """Time that the step of `take` took, with its derivatives [s]."""
-        return float(self.request[Ask.TICKS] / ticks_per_second())
 
     def matrices(
         self, data: mujoco.MjData, law: str, smoothing: float

@@ -136,7 +136,7 @@ class Differentiator:
 
     def report(self, physics: Array) -> Report:
         """Of the step that was taken last, from that state."""
-        return self._engine.report_step(physics[0] + self.model.opt.timestep, self._compiled.spent)
+        return self._engine.report_step(physics[0] + self.model.opt.timestep)
 
     @property
     def state(self) -> Array:

@@ -25,7 +25,6 @@ from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.derivatives.soft_system import gives_way
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.kernels.panel import clear
 from stiction.kernels.stage import call, stage
@@ -113,9 +112,7 @@ class Ask(IntEnum):
     """This and the rest are for `run_step`: the workspace with the impulses to begin with."""
     QUIET = 19
     """`Config.as_array` of steps without sensors."""
-    TICKS = 20
-    """What `run_step` took, afterwards, by the processor's counter."""
-    SESSION = 21
+    SESSION = 20
     """The session without sensors, as many entries as there are in `Slot`."""
 
 
@@ -307,7 +304,6 @@ def run_step(session, d, source, state, request, A, B):
     is left at the address `state`, and in d. DONE, or why the stage stopped, less `Stop` entries,
     or why the step did: where it was not taken, or something watches it, it is to be taken as any
     other."""
-    began = ticks()
     if caught(slot(session, Slot.FRAME), d) != 0:
         return np.int64(Stop.ERROR)
     ask, model, work = words(request, ASKS), slot(session, Slot.MODEL), slot(session, Slot.WORK)
@@ -330,7 +326,6 @@ def run_step(session, d, source, state, request, A, B):
             stop = answer_request(session, d, request)
             stop = stop if stop == Stop.DONE else stop - STOPS
     leave(slot(session, Slot.FRAME))
-    ask[Ask.TICKS] = ticks() - began
     return stop
 
 

@@ -39,7 +39,7 @@ from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 from stiction.contact.solvers.sweeps import sweep_island
 from stiction.errors import SolveFailed, StictionError
-from stiction.kernels.clock import ticks_per_second
+from stiction.kernels.clock import duration, ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.report import FRICTIONLESS, PARTS, Facts, Report, Statistics, summarize
@@ -62,7 +62,7 @@ from stiction.simulate.time_stepping.loop import (
 from stiction.simulate.time_stepping.parts import DividedStep
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.whirling import bound_energy, note_momenta
-from stiction.simulate.time_stepping.workspace import Count, Seen, Workspace
+from stiction.simulate.time_stepping.workspace import Count, Seen, Stage, Workspace
 from stiction.status import Code, Status
 from stiction.terrain.meetings import Ground
 from stiction.terrain.refinement import replace_rough
@@ -111,6 +111,7 @@ LATE_STAGES = (
 """What only some steps need: loaded with the simulator if it is on disk, else compiled in the first
 step that needs it."""
 
+_COMPILED = (COMPILED,)
 _GATHERED = np.array([Count.ITERATIONS, Count.ATTEMPTS, Count.BLOCKS])
 
 
@@ -140,7 +141,7 @@ class TimeEngine:
         self.fallback = Fallback(settings)
         self._divides = divides and self.fallback.divides
         self._driven = self.compiled is not None and self.compiled.solver is StepSolver.DRIVING
-        self._chunk, self._elapsed = 1, 0.0
+        self._chunk = 1
         self._rungs: Counter[str] = Counter()
         self._last: ref[Report] | None = None
         self.answer = COMPILED
@@ -273,27 +274,24 @@ class TimeEngine:
         if self.stale:
             self.refresh()
         wanted = nstep if nstep < self._chunk else self._chunk
-        began = perf_counter()
+        began = perf_counter() if nstep > 1 else 0.0
         try:  # as `Guard.call` does, without a call of its own
             stop = self._run(self._address, data._address, wanted, _FIRST)
         except SystemError as error:
             raise self.guard.cause(error, data) from None
-        answer, spent = COMPILED, perf_counter() - began
+        arguments = _COMPILED
         if nstep > 1 or stop != _DONE:
-            answer, spent = self._go_on(data, nstep, wanted, stop, spent)
-        self._elapsed += spent
-        self.answer = answer
-        report = Report(self.own.source, data.time, self._gather, (answer, spent))
+            arguments = (self._go_on(data, nstep, wanted, stop, perf_counter() - began),)
+        self.answer = arguments[0]
+        report = Report(self.own.source, data.time, self._gather, arguments)
         self._last = ref(report)
         return report
 
-    def _go_on(
-        self, data: mujoco.MjData, nstep: int, wanted: int, stop: int, spent: float
-    ) -> tuple[Answer, float]:
-        """Takes what is left of nstep steps; what answered the last one, and the time of all [s].
-        Of the first `wanted` ones compiled code has taken what it could, in the time `spent`, and
+    def _go_on(self, data: mujoco.MjData, nstep: int, wanted: int, stop: int, now: float) -> Answer:
+        """Takes what is left of nstep steps; what answered the last one. Of the first `wanted` ones
+        compiled code has taken what it could, in the time `now` if there are several [s], and
         stopped for that reason."""
-        left, turn, answer, absent, now = nstep, _LATER, COMPILED, 0, spent
+        left, turn, answer, absent = nstep, _LATER, COMPILED, 0
         while True:
             taken = wanted if stop == _DONE else self.work.taken
             if taken:
@@ -307,7 +305,7 @@ class TimeEngine:
                         self._rungs[answer.rung] += 1
                 left -= taken
                 if left == 0:
-                    return answer if taken == 1 else COMPILED, spent
+                    return answer if taken == 1 else COMPILED
                 answer, turn = COMPILED, _LATER
             if stop != _DONE:
                 began = perf_counter()
@@ -316,11 +314,12 @@ class TimeEngine:
                 except SolveFailed:
                     if not (self._divides and DividedStep(self, data).take()):
                         raise
-                    now = perf_counter() - began
-                    spent, absent = spent + now, 0
+                    now, absent = perf_counter() - began, 0
                     answer, stop, wanted = Answer(flag=PARTS), _DONE, 1
                     continue
-                spent += perf_counter() - began if self._driven else 0.0
+                if self._driven:
+                    driving = (perf_counter() - began) * ticks_per_second()
+                    self.work.step.ticks[Stage.SOLVE] += int(driving)
                 if found is not None:
                     answer, turn = found, _SOLVED
                     absent = self.work.step.counts[Count.LEFT_OUT]
@@ -333,14 +332,12 @@ class TimeEngine:
             except SystemError as error:
                 raise self.guard.cause(error, data) from None
             now = perf_counter() - began
-            spent += now
 
-    def report_step(self, time: float, spent: float) -> Report:
+    def report_step(self, time: float) -> Report:
         """Of a step that another kernel has taken by this engine's session, to that time of the
-        simulation, in so much time [s]."""
-        self._elapsed += spent
+        simulation."""
         self.answer = COMPILED
-        report = Report(self.own.source, time, self._gather, (COMPILED, spent))
+        report = Report(self.own.source, time, self._gather, _COMPILED)
         self._last = ref(report)
         return report
 
@@ -422,7 +419,7 @@ class TimeEngine:
                 report.keep()
             self._last = None
 
-    def _gather(self, answer: Answer, elapsed: float) -> Facts:
+    def _gather(self, answer: Answer) -> Facts:
         """What the workspace holds of the last step."""
         step, solution = self.work.step, answer.solution
         iterations, attempts, blocks = step.counts[_GATHERED].tolist()
@@ -439,7 +436,7 @@ class TimeEngine:
             (*rungs, answer.flag) if answer.flag else rungs,
             step.figure.copy(),
             verdict,
-            elapsed,
+            duration(step.ticks),
             step.ticks.copy(),
             self._dt,
             step.record[:blocks].copy(),
@@ -450,7 +447,7 @@ class TimeEngine:
         """Figures over all steps since the last reset."""
         step = self.work.step
         ticks = step.spent + step.ticks
-        return summarize(step.total, self._rungs, self._ways, self._elapsed, ticks)
+        return summarize(step.total, self._rungs, self._ways, duration(ticks), ticks)
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""
@@ -458,7 +455,6 @@ class TimeEngine:
         step = self.work.step
         step.total[:] = 0.0
         step.spent[:], step.ticks[:] = 0, 0
-        self._elapsed = 0.0
         self._rungs.clear()
 
     @property
