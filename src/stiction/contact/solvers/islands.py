@@ -112,6 +112,16 @@ RETURN = Start(1.0, 1e-4, 20.0, 2.0, 2.0, SOLVED)
 """In place of them on an island that is not small, after the interior point: it succeeds as often
 as the last one, one time in four, and takes 8 factorizations instead of 10."""
 
+PARTED = 0.05
+"""Residual at which overlap of a small island is taken to be gone: what is left is there again in
+the next step, and gone after some. What a gripper that moves holds by four pads overlaps by
+nanometres, of which rounding leaves no two contacts the same: which three of sixteen bear the
+correction takes up to 140 factorizations to find out, and changes in every step."""
+
+PARTING = Start(0.0, 1e-2, 10.0, 1.0, 1.0, 1e-6)
+"""Of that correction: with so much compliance contacts that contradict each other by rounding share
+it, and those that agree are held exactly after some iterations with the same factor."""
+
 FEW_NODES, FEW_DOFS = 12, 160
 """Trees and bodies of an island that is searched for its modes before the interior point is asked,
 at most, and their degrees of freedom, unless they are of one tree. In a chain every contact moves
@@ -414,6 +424,19 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
 
 
 @lean
+def _part(address, k, load, g: Graph, s: BlockMatrix, work, request):
+    """Residual of the correction of overlap of a small island, from the guess."""
+    if request.setting[Setting.WARM] != Guess.NONE:
+        copy_island(g, s, k, request.guess, request.start, work.f, work.v)
+    else:
+        _do_nothing(g, s, k, request.v_free, work.f, work.v)
+    keep, eps, limit, patience, _, enough = PARTING
+    return refine(
+        address, k, load, np.int64(keep), eps, np.int64(limit), np.int64(patience), enough, np.inf
+    )
+
+
+@lean
 def _search(address, k, load, best, content, g: Graph, s: BlockMatrix, work, request):
     """Residual after Newton's method with modes that change one by one, and rows that drift where
     these go round, from the iterate at hand, of residual `best`, or from the guess if that is far
@@ -605,12 +628,17 @@ def solve_blocks(address, count):
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
         mark_tree(b, g, s, k, y.x)
-        if setting[Setting.COARSE] == 1 and not small:
+        coarse = setting[Setting.COARSE] == 1
+        if coarse and not small:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)
             if best <= COARSE:
                 rung = np.int64(Rung.INTERIOR_POINT)
-        elif setting[Setting.WARM] != Guess.NONE:
+        elif coarse:
+            best = _part(address, k, load, g, s, work, request)
+            if best <= PARTED:
+                rung = np.int64(Rung.MODES)
+        if rung == Rung.NONE and setting[Setting.WARM] != Guess.NONE and (small or not coarse):
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
             taken = np.int64(rung == Rung.INTERIOR_POINT)
         if rung == Rung.NONE and ticks() > setting[Setting.DEADLINE]:

@@ -29,6 +29,7 @@ from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.led import loosen
+from stiction.simulate.time_stepping.pose import soft_rows
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -36,7 +37,7 @@ _QPOS, _QVEL, _QACC, _CONSTRAINT = (
     offset("mjData", name) for name in ("qpos", "qvel", "qacc", "qfrc_constraint")
 )
 
-JAMMED = 1e-3
+JAMMED = 0.1
 """Residual of the overlap's problem above which it has no answer: no motion takes all of the
 overlap back."""
 
@@ -85,9 +86,7 @@ def write_step(
         step.v_plus[j] = newton.v[j]
         qacc[j] = (newton.v[j] - qvel[j]) / dt
         impulse[j] = 0.0
-    soft = 0  # equalities come first; soft ones are part of the free motion
-    while soft < count and b.head[soft, Head.KIND] == Kind.SOFT:
-        soft += 1
+    soft = soft_rows(b, count)  # which are part of the free motion
     add_impulses(b, soft, count, newton.f, impulse)
     energy = 0.0
     for j in range(nv):

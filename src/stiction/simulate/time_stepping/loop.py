@@ -34,6 +34,7 @@ from stiction.contact.certificate.grading import raise_scales, set_scales
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.problem.soft_rows import yield_to
 from stiction.contact.solvers.islands import forget_moving, free_all, solve_all
 from stiction.contact.solvers.workspace import (
     ENDLESS,
@@ -63,7 +64,6 @@ from stiction.simulate.time_stepping.pose import (
     diverges,
     guess_from_answer,
     guess_impulses,
-    has_soft_rows,
     inputs_are_finite,
     keep_answer,
     meet,
@@ -71,6 +71,7 @@ from stiction.simulate.time_stepping.pose import (
     note_output,
     prepare,
     recall_impulses,
+    soft_rows,
     weigh,
 )
 from stiction.simulate.time_stepping.request import ask, grade, keep_free, solve_until
@@ -153,8 +154,14 @@ def _pose(m, d, config: Config, ground, address, found):
             m, config.bounce, config.law, config.facets, config.budget, config.tolerance, address,
         )  # fmt: skip
     set_scales(b, request.v_free, grading)
-    if has_soft_rows(b, count):
-        free_all(address)
+    soft = soft_rows(b, count)
+    if soft > 0:
+        few = soft <= step.yields.shape[0]
+        few = few and yield_to(
+            b, soft, count, step.factor, step.yields, newton.weight, request.v_free
+        )
+        if not few:
+            free_all(address)
         raise_scales(b, request.v_free, grading)
     guess_impulses(step, count, request)
     if step.counts[Count.ANSWERED] > 0:

@@ -425,6 +425,9 @@ def prepare(
 
 
 @kernel
-def has_soft_rows(b: Blocks, count):
-    """Whether any block is a soft row: equalities come first."""
-    return count > 0 and b.head[0, Head.KIND] == Kind.SOFT
+def soft_rows(b: Blocks, count):
+    """How many blocks are soft rows: equalities come first."""
+    soft = 0
+    while soft < count and b.head[soft, Head.KIND] == Kind.SOFT:
+        soft += 1
+    return soft

@@ -20,6 +20,7 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate import grading
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import DATA, ROWS
+from stiction.contact.problem.soft_rows import MOST_SOFT_ROWS
 from stiction.contact.solvers.workspace import Room, SolverWorkspace
 from stiction.kernels.packing import pack, packed, unpacker
 
@@ -195,6 +196,7 @@ class Step(NamedTuple):
     correction: Array  # (cap,) impulses that pushed overlap out in the last step
     jammed: Array  # (cap,) `Record.JAMMED` of the last step
     factor: Array  # of the mass, as its skyline
+    yields: Array  # (MOST_SOFT_ROWS, nv) scratch of `contact/problem/soft_rows.py`
     v_plus: Array  # (nv,)
     motion: Array  # (nv,) by which positions move, before overlap is taken back
     still: Array  # (nv,) speeds below which degrees of freedom stand still (`standstill.py`)
@@ -281,6 +283,7 @@ class Workspace:
             np.zeros(cap),
             np.zeros(cap),
             np.zeros(skyline),
+            np.zeros((MOST_SOFT_ROWS, nv)),
             np.zeros(nv),
             np.zeros(nv),
             np.zeros(nv),
