@@ -20,6 +20,7 @@ from enum import IntEnum
 import mujoco
 import numpy as np
 
+from stiction.bridge.arcs import departure
 from stiction.bridge.geom_types import MESH
 from stiction.bridge.layout import (
     flags,
@@ -110,6 +111,9 @@ class Place(IntEnum):
     Z = 5
     LED = 6
     """Where a mocap body leads this rigid equality `rim_motion`, else 0."""
+    BENT = 7
+    """1 where a contact's gap counts as none because the paths of a step bend (`arcs.py`), else
+    0."""
 
 
 @leaf
@@ -345,7 +349,10 @@ def _read_contacts(
         place[count, Place.GAP] = gap
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
         closed = rough if has_mesh(m, geoms[0], geoms[1]) else near
-        b.data[count, Datum.BOUND] = -gap / dt if gap > closed else 0.0
+        if gap > closed and gap <= departure(m, d, geoms[0], geoms[1], position, dt):
+            place[count, Place.BENT] = 1.0
+        elif gap > closed:
+            b.data[count, Datum.BOUND] = -gap / dt
         if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
@@ -400,7 +407,7 @@ def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, rough, shallow, de
     """Fills the blocks and what identifies them; returns how many.
 
     viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`,
-    of meshes up to `rough`;
+    of meshes up to `rough`, and up to what their paths bend (`arcs.py`);
     shallow: overlap that a step takes back whole; deep: `DEEP`, or infinite.
     """
     if integer(d + _NEFC) == 0:

@@ -139,7 +139,7 @@ def drift_island(address, k, load, content, least):
     for turn in range(DRIFT_STEPS):
         changed, slides, turned = find_modes(
             b, g, k, law, facets, work, eps, MAY_PRESS * load if turn > 0 else 0.0,
-            PRESSES * load, 0.0, 1.0,
+            PRESSES * load, 0.0, 1.0, 0.0,
         )  # fmt: skip
         symmetric = np.int64(not (slides or star))
         linearize(b, g, k, law, work, y.D, 1.0, eps)

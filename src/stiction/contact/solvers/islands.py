@@ -52,7 +52,9 @@ from stiction.contact.solvers.interior_point.iteration import (
     is_small,
 )
 from stiction.contact.solvers.proximal import (
+    AFRESH,
     EXACT,
+    IMPULSES,
     ONE_BY_ONE,
     copy_island,
     enter_cones,
@@ -108,6 +110,13 @@ that scatters fewer of those that are not, and falls as they come right. With a 
 half the iterations and not after the interior point, a seventh more problems of piles were left to
 that."""
 
+STARTS_DUE, AFRESH_DUE, DEAR = 8, 64, 4
+"""How often the starts are tried that the interior point answers in place of, and how often the
+load is shared AFRESH where impulses are built upon, every so many steps; and factorizations in a
+step beyond which that is worth it. An arm that holds a part by four pads goes on with impulses near
+the edges of their cones, once it has begun to, in 10 factorizations a step; shared anew, the load
+takes one."""
+
 RETURN = Start(1.0, 1e-4, 20.0, 2.0, 2.0, SOLVED)
 """In place of them on an island that is not small, after the interior point: it succeeds as often
 as the last one, one time in four, and takes 8 factorizations instead of 10."""
@@ -118,7 +127,7 @@ the next step, and gone after some. What a gripper that moves holds by four pads
 nanometres, of which rounding leaves no two contacts the same: which three of sixteen bear the
 correction takes up to 140 factorizations to find out, and changes in every step."""
 
-PARTING = Start(0.0, 1e-2, 10.0, 1.0, 1.0, 1e-6)
+PARTING = Start(0.0, 1e-3, 10.0, 1.0, 1.0, 1e-11)
 """Of that correction: with so much compliance contacts that contradict each other by rounding share
 it, and those that agree are held exactly after some iterations with the same factor."""
 
@@ -350,10 +359,10 @@ def is_few(g: Graph, s: BlockMatrix, k):
 
 
 @lean_leaf
-def _is_due(streak):
-    """Whether a warm start is due after so many steps that the interior point answered: after one,
-    two, four, and then every eighth."""
-    return streak & (streak - 1) == 0 or streak & 7 == 0
+def _is_due(streak, often):
+    """Whether it is time to try once more what did not answer so many steps in a row: after one,
+    two, four, and then every `often`, a power of two."""
+    return streak & (streak - 1) == 0 or streak & (often - 1) == 0
 
 
 @lean
@@ -371,24 +380,26 @@ def _moves(b: Blocks, g: Graph, s: BlockMatrix, k, v, load):
 @lean
 def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, work, request):
     """(rung, residual) of Newton's method from the guess: rung NONE if no start succeeds, and that
-    of a near guess if it has one; steps in a row that the interior point has answered the island,
-    before this one."""
+    of a near guess if it has one; steps in a row that the rung, or the interior point if there is
+    none, has answered the island before this one."""
     near = request.setting[Setting.WARM] == Guess.NEAR
-    upon, streak = False, np.int64(-1)
+    upon, streak = np.int64(0), np.int64(-1)
     for at in range(g.members[k], g.members[k + 1]):
         before = np.int64(request.built[g.member[at]])
-        upon |= before == Rung.IMPULSES
+        upon = max(upon, -before)
         streak = max(streak, before - Rung.INTERIOR_POINT)
     hard = streak >= 0
     # Where modes alone were not enough they seldom are. After the interior point no start often is,
     # but one that succeeds makes the next steps cheaper, too.
     few = is_few(g, s, k) and request.setting[Setting.LAW] == Law.COULOMB
     lasting = small or few
-    first, last = 1 if upon or (hard and not lasting) else 0, len(STARTS)
+    afresh = upon > 2 and _is_due(upon - 1, AFRESH_DUE)
+    alone = (lasting or not hard) and (upon == 0 or afresh)
+    first, last = 0 if alone else 1, len(STARTS)
     returns = hard and not near and not lasting
     if hard and not near:
         streak += 1
-        due = _is_due(streak)
+        due = _is_due(streak, STARTS_DUE)
         if returns:
             last = first + 1 if due else first
         elif not due:
@@ -401,13 +412,14 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
         content = MOVING
     for turn in range(first, last):
         keep, eps, limit, patience, hurry, enough = RETURN if returns else STARTS[turn]
+        keep = AFRESH if turn == 0 and afresh else keep
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
         best = refine(
             address, k, load, np.int64(keep), eps, np.int64(limit),
             np.int64(patience if lasting else hurry), min(content, enough), np.inf,
         )  # fmt: skip
         if best <= enough:
-            rung = np.int64(Rung.IMPULSES if keep > 0.0 else Rung.MODES)
+            rung = np.int64(Rung.IMPULSES if keep == IMPULSES else Rung.MODES)
             break
         if ticks() > request.setting[Setting.DEADLINE]:
             break
@@ -419,8 +431,17 @@ def _start_warm(address, k, load, small, g: Graph, b: Blocks, s: BlockMatrix, wo
         if near and hard:
             rung = np.int64(Rung.INTERIOR_POINT)
         else:
-            streak = np.int64(0)
+            streak = upon if rung == Rung.IMPULSES else np.int64(0)
     return rung, best, max(streak, 0)
+
+
+@lean_leaf
+def _built(rung, streak, factorizations):
+    """`Request.built` of an island that the rung answered, in so many factorizations, after so many
+    steps in a row."""
+    if rung == Rung.IMPULSES:
+        return -(streak + 1) if factorizations > DEAR else -1
+    return rung + streak
 
 
 @lean
@@ -621,7 +642,8 @@ def solve_blocks(address, count):
             continue
         if setting[Setting.WARM] != Guess.ALIKE and _recall(b, g, s, k, request, work):
             built = np.int64(request.built[g.member[g.members[k]]])
-            request.outcome[k, Outcome.RUNG] = min(built, np.int64(Rung.INTERIOR_POINT))
+            answered = min(built, np.int64(Rung.INTERIOR_POINT))
+            request.outcome[k, Outcome.RUNG] = answered if built >= 0 else np.int64(Rung.IMPULSES)
             request.outcome[k, Outcome.LOAD] = load
             continue
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
@@ -664,8 +686,9 @@ def solve_blocks(address, count):
         if best > ENOUGH and ticks() > setting[Setting.DEADLINE]:
             best = _sweep(address, k, load, best, g, b, s, work, request)
         enter_cones(b, g, k, law, facets, work.f)
+        built = _built(rung, streak, setting[Setting.FACTORIZATIONS])
         for at in range(g.members[k], g.members[k + 1]):
-            request.built[g.member[at]] = rung + streak
+            request.built[g.member[at]] = built
         request.outcome[k, Outcome.RESIDUAL] = best
         request.outcome[k, Outcome.FACTORIZATIONS] = setting[Setting.FACTORIZATIONS]
         request.outcome[k, Outcome.RUNG] = rung

@@ -103,9 +103,19 @@ CLOSING = 1e-13
 """Speed at which a contact closes, over the terms that it is the sum of, up to which that is their
 rounding: of bodies that fall together, touching, and have nothing to do with each other."""
 
-MODES, IMPULSES, ONE_BY_ONE = 0, 1, 2
+CALM = 1e-4
+"""Speed over the load, by energy, below which a contact that bore no load is taken to press and to
+stick where a step is begun AFRESH: of what is held by more contacts than it takes,
+some may go without a load, and once they do the others are loaded to the edges of their cones. With
+all of them the least impulse that does it lies well inside. What does part is seen at once."""
+
+BEGINS = 1e-300
+"""Impulse of such a contact."""
+
+MODES, IMPULSES, ONE_BY_ONE, AFRESH = 0, 1, 2, 3
 """What Newton's method takes of the impulses that it begins with: the modes alone; themselves, to
-build upon; and the same with modes that change one block at a time, the worst one's. All at once
+build upon; the same with modes that change one block at a time, the worst one's; and the modes, but
+that all which touches presses (`CALM`). All at once
 they may go round for ever where a few are wrong; one by one takes as many iterations as are."""
 
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
@@ -191,15 +201,16 @@ def _interval_mode(y, radius, before, slack):
 
 @lean
 def find_modes(
-    b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge, tied, share
+    b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, eps, near, edge, tied, share, calm
 ):  # fmt: skip
     """Modes of all units of island k from f - u / w; (whether any changed, whether any slides,
     whether one that slid already has `TURNED`).
 
     A contact that has separated, and stands still to `near`, neither presses nor parts but by
     rounding: it presses if the impulse that it would have had by now exceeds `edge`. Intervals
-    keep their modes within `tied` of their limits. All by energy; near = tied = 0 where modes are
-    not known yet. share: of its limit with which friction slides.
+    keep their modes within `tied` of their limits. What bore no load presses, and sticks, if it is
+    slower than `calm`. All by energy; near = tied = 0 where modes are not known yet. share: of its
+    limit with which friction slides.
     """
     head, data = b.head, b.data
     f, u, weight, shape, mode = work.f, work.u, work.weight, work.shape, work.mode
@@ -223,6 +234,8 @@ def find_modes(
         length = np.sqrt(weight[i, 0])
         if mode[i, 0] == SEPARATE and abs(u[i, 0]) < near * length:
             theta = shape[i, 4] if shape[i, 4] * length > edge else 0.0
+        elif f[i, 0] * length <= edge and abs(u[i, 0]) < calm * length:
+            theta = BEGINS
         new = STICK if theta > 0.0 else SEPARATE
         changed |= new != mode[i, 0]
         mode[i, 0] = new
@@ -230,7 +243,9 @@ def find_modes(
             continue
         presses, new = new == STICK, SEPARATE
         if law == Law.COULOMB:
-            if presses and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
+            if theta == BEGINS and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
+                new = STICK
+            elif presses and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
                 y0 = f[i, 1] - u[i, 1] / weight[i, 1]
                 y1 = f[i, 2] - u[i, 2] / weight[i, 1]
                 radius = share * data[i, Datum.SLIDE] * theta
@@ -476,7 +491,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     """Residual of the best iterate, which replaces the impulses f and the velocity v of island k
     if it is better than the residual `least`; else they are as before.
 
-    address: of a packed workspace; keep: MODES, IMPULSES or ONE_BY_ONE;
+    address: of a packed workspace; keep: MODES, IMPULSES, ONE_BY_ONE or AFRESH;
     patience: iterations without half the residual after which modes are taken to go round;
     content: residual at which it ends.
     """
@@ -498,8 +513,9 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         tied = min(2.0 * before, KEPT_MODE) * load if turn > 0 else 0.0
         if keep == ONE_BY_ONE:
             _note_modes(g, k, work)
+        calm = CALM * load if turn == 0 and keep == AFRESH else 0.0
         changed, slides, turned = find_modes(
-            b, g, k, law, facets, work, eps, near, PRESSES * load, tied, share
+            b, g, k, law, facets, work, eps, near, PRESSES * load, tied, share, calm
         )  # fmt: skip
         if keep == ONE_BY_ONE and changed and BALANCED < before < np.inf:
             slides = _change_one(b, g, k, law, facets, work, load)
@@ -507,7 +523,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         anew = changed or not ready or used != eps or whole != slides
         anew = anew or (slides and (slow or turned))
         whole = slides
-        memory = 0.0 if keep == MODES and (changed or turn == 0) else 1.0
+        alone = keep in (MODES, AFRESH)
+        memory = 0.0 if alone and (changed or turn == 0) else 1.0
         linearize(b, g, k, law, work, y.D, memory, eps)
         if anew:
             request.setting[Setting.FACTORIZATIONS] += 1

@@ -149,7 +149,8 @@ class Request(NamedTuple):
     built: (
         Array  # (cap,) `Rung` that answered the block's island, of the guess, then of the answer;
     )
-    # INTERIOR_POINT and the steps in a row before that it had answered, added
+    # INTERIOR_POINT and the steps in a row before that it had answered, added; for IMPULSES
+    # less the steps in a row before that took many factorizations, less 1
     inputs: (
         Array  # (cap,) digest of the island that the guess answered, then of this one's; 0: none
     )

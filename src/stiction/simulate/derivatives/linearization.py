@@ -119,12 +119,14 @@ class StepLinearization:
         bears = step.impulse[self._contacts, 0] > 0.0
         pressed[self._contacts] = self.law.behaviour.normal & bears
         speed = self._rows @ (step.velocity + step.correction)
+        opened = (step.place[:, Place.BENT] == 1.0) & (step.impulse[:, 0] > 0.0)
         for island in np.unique(step.island[step.island >= 0]):
             members = np.flatnonzero(step.island == island)
             contacts = members[step.kind[members] == Kind.CONTACT]
             joints = members[step.kind[members] == Kind.HOLD]
             unled = joints[step.place[joints, Place.LED] == 0.0]
-            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[unled]), [0.0]])
+            overlap = np.where(opened[contacts], step.gap[contacts], -step.gap[contacts])
+            depth = np.concatenate([overlap, np.abs(step.gap[unled]), [0.0]])
             deep = float(depth.max())
             at_rest = not deep > step.slack
             if np.isinf(step.slack):
@@ -144,6 +146,7 @@ class StepLinearization:
             fastest = np.abs(speed[contacts]).max(initial=0.0)
             tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest
             held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
+            held[contacts] |= opened[contacts]
             # What lands with the step, and is held by nothing else, does so after it as well.
             lands = pressed & (step.gap > step.touch) & (step.pushed == 0.0) & held
             at = np.searchsorted(self._contacts, contacts)

@@ -20,6 +20,7 @@ from stiction.simulate.derivatives.maps import pair_end
 from stiction.simulate.derivatives.memory import Working, unpack_working
 from stiction.simulate.derivatives.motions import six_dot
 from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.finish import is_open
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
 from stiction.tolerances import RESIDUAL
 
@@ -51,6 +52,9 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
             closed = config.near
             if has_mesh(m, step.key[i, Key.FIRST], step.key[i, Key.SECOND]):
                 closed = config.rough
+            if step.place[i, Place.BENT] == 1.0:
+                closed = gap
+            b.head[i, Head.KIND] = Kind.CONTACT  # one that is open was held
             contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
             b.head[i, Head.ROWS] = integer(contact + _DIM)
         if b.head[i, Head.KIND] == Kind.BOX:
@@ -98,8 +102,11 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 fastest = max(fastest, abs(speed[i, 0]))
                 pressed = w.pressed[i] == 1
                 touches = touches or (pressed and step.place[i, Place.GAP] <= config.touch)
-                if -step.place[i, Place.GAP] > deep:
-                    deep, which = -step.place[i, Place.GAP], i
+                depth = -step.place[i, Place.GAP]
+                if is_open(i, step):
+                    depth = -depth
+                if depth > deep:
+                    deep, which = depth, i
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
@@ -114,6 +121,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
             if deep > config.slack and not joined:
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
                 holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
+                holds = holds or is_open(i, step)
             if holds:
                 w.lifted[count, 0], w.lifted[count, 1] = i, 0
                 count += 1

@@ -111,15 +111,22 @@ def write_step(
         show_limits(d)
 
 
+@lean_leaf
+def is_open(i, step: Step):
+    """Whether contact i presses across a gap that this step's paths have left."""
+    return step.place[i, Place.BENT] == 1.0 and step.record[i, Record.FORCE] > 0.0
+
+
 @lean
 def _depth(b: Blocks, g: Graph, k, step: Step):
-    """Deepest overlap, or error of a rigid equality that nothing leads, in island k [m, rad]."""
+    """Deepest overlap, gap of what presses, or error of a rigid equality that nothing leads, in
+    island k [m, rad]."""
     deepest = 0.0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         gap, kind = step.place[i, Place.GAP], b.head[i, Head.KIND]
         if kind == Kind.CONTACT:
-            deepest = max(deepest, -gap)
+            deepest = max(deepest, gap if is_open(i, step) else -gap)
         elif kind == Kind.HOLD and step.place[i, Place.LED] == 0.0:
             deepest = max(deepest, abs(gap))
     return deepest
@@ -190,6 +197,8 @@ def pose_overlap(
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
                 bound = -(gap if gap > 0.0 else share * gap) / dt - speed
+                if is_open(i, step):
+                    b.head[i, Head.KIND] = Kind.HOLD
                 if not deep > config.slack:
                     bound = min(bound, 0.0)
             step.kept[i, Datum.BOUND] = bound
