@@ -76,8 +76,9 @@ def test_a_simulator_that_forgot_its_steps_gives_the_bits_of_a_fresh_one(contact
 
 
 def test_a_warm_start_changes_the_answer_only_where_the_law_has_several():
-    """At step 191 two contacts of one pair, 4 um apart in gap, either slide both, turning about
-    each other, or one sticks and the other parts: Coulomb's law allows both."""
+    """Two contacts of one pair either slide both, turning about each other, or one sticks and the
+    other parts: Coulomb's law allows both. And where several slide, how they share a load is left
+    open, and with it their friction."""
     model, data = jumble()
     sim, fresh = stiction.Simulator(model), stiction.Simulator(model, warm_start=False)
     differ = 0
@@ -88,7 +89,7 @@ def test_a_warm_start_changes_the_answer_only_where_the_law_has_several():
             differ += 1
             assert max(other.certificate.worst, report.certificate.worst) <= 1e-8
             modes = [[c.mode for c in found.contacts] for found in (other, report)]
-            assert modes[0] != modes[1]
+            assert modes[0] != modes[1] or modes[0].count(stiction.Mode.SLIDE) > 1
     assert differ <= 3
 
 
