@@ -119,17 +119,19 @@ def is_open(i, step: Step):
 
 @lean
 def _depth(b: Blocks, g: Graph, k, step: Step):
-    """Deepest overlap, gap of what presses, or error of a rigid equality that nothing leads, in
-    island k [m, rad]."""
-    deepest = 0.0
+    """(how far positions of island k are off, how deep an overlap is) at the most [m, rad]: errors
+    of rigid equalities that nothing leads count, and of the first gaps of what presses."""
+    off, deepest = 0.0, 0.0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         gap, kind = step.place[i, Place.GAP], b.head[i, Head.KIND]
         if kind == Kind.CONTACT:
-            deepest = max(deepest, gap if is_open(i, step) else -gap)
+            deepest = max(deepest, -gap)
+            if is_open(i, step):
+                off = max(off, gap)
         elif kind == Kind.HOLD and step.place[i, Place.LED] == 0.0:
             deepest = max(deepest, abs(gap))
-    return deepest
+    return max(off, deepest), deepest
 
 
 @lean_leaf
@@ -154,7 +156,7 @@ def pose_overlap(
     m, config: Config, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step
 ):  # fmt: skip
     """Turns the blocks into the problem that takes overlap back at position level, if there is
-    any; returns how deep it is, or zero.
+    any, and closes the gaps of what `is_open`; returns how far positions are off, or zero.
 
     The same blocks without friction, their first rows alone, at rest, with the bounds that the
     gaps leave after v+, whose speeds newton.u holds: their solution, added to v+ for the positions
@@ -163,21 +165,23 @@ def pose_overlap(
     mocap bodies lead gives way to contact (`led.py`).
     """
     dt = number(m + _TIMESTEP)
-    deepest = 0.0
+    farthest, deepest = 0.0, 0.0
     for k in range(g.size[Size.ISLANDS]):
-        deepest = max(deepest, _depth(b, g, k, step))
+        off, deep = _depth(b, g, k, step)
+        farthest, deepest = max(farthest, off), max(deepest, deep)
     for i in range(step.counts[Count.LED_ROWS]):
         if step.place[i, Place.LED] > 0.0:
             lag = _lag(i, dt, b, newton, step)
             deepest = max(deepest, step.place[i, Place.LED] * abs(lag))
+    farthest = max(farthest, deepest)
     step.counts[Count.PROJECTED] = 0
     step.figure[Figure.GAP] = -deepest
     for j in range(newton.v.shape[0]):
         newton.v[j] = 0.0
-    if not deepest > config.slack:
+    if not farthest > config.slack:
         return 0.0
     for k in range(g.size[Size.ISLANDS]):
-        deep = _depth(b, g, k, step)
+        deep, _ = _depth(b, g, k, step)
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
@@ -202,7 +206,7 @@ def pose_overlap(
                 if not deep > config.slack:
                     bound = min(bound, 0.0)
             step.kept[i, Datum.BOUND] = bound
-            asks = kind == Kind.HOLD or bound > 0.0
+            asks = b.head[i, Head.KIND] == Kind.HOLD or bound > 0.0
             b.data[i, Datum.BOUND] = 0.0 if known and asks else bound
             for r in range(1, ROWS):
                 request.guess[i, r] = 0.0
@@ -212,7 +216,7 @@ def pose_overlap(
         b.velocity[j] = 0.0
         b.push[j] = 0.0
         request.v_free[j] = 0.0
-    return deepest
+    return farthest
 
 
 @lean
