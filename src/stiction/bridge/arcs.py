@@ -21,7 +21,7 @@ from stiction.kernels.compile import leaf
 _BODY, _ROOT = offset("mjModel", "geom_bodyid"), offset("mjModel", "body_rootid")
 _CVEL, _COM = offset("mjData", "cvel"), offset("mjData", "subtree_com")
 
-ALIKE = 0.1
+TURN_ALIKE = 0.1
 """Difference of two angular velocities, over both, up to which the bodies turn alike."""
 
 
@@ -51,7 +51,7 @@ def _turn_alike(d, first, second):
     for k in range(3):
         apart += (other[k] - one[k]) ** 2
         total += one[k] * one[k] + other[k] * other[k]
-    return apart < ALIKE * ALIKE * total
+    return apart < TURN_ALIKE * TURN_ALIKE * total
 
 
 @leaf
