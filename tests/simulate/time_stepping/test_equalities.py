@@ -196,3 +196,18 @@ def test_a_rigid_weld_holds_bodies_of_all_sizes(size, stepper):
     data.qvel[:2] = [size, 0.5 * size]
     stiction.Simulator(model, equality="rigid", stepper=stepper).step(data, 50)
     assert data.qvel[6] == pytest.approx(0.5 * size, rel=1e-2)
+
+
+def test_a_body_that_is_held_far_off_its_centre_needs_no_solver():
+    model = mujoco.MjModel.from_xml_string("""
+    <mujoco>
+      <worldbody>
+        <body name="box" pos="1 2 3"><freejoint/><geom type="box" size=".05 .05 .05"/></body>
+      </worldbody>
+      <equality><connect body1="box" body2="world" anchor="-1 -2 -3"/></equality>
+    </mujoco>""")
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    for _ in range(20):
+        report = sim.step(data)
+        assert report.rungs == ("proximal",)
+        assert report.certificate.passed

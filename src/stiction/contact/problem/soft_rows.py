@@ -10,8 +10,10 @@ and each further row the same, from what the rows before it have left. No matrix
 gripper's two fingers, coupled by one row, hold a part by dozens of contacts, and each of their
 rows takes a product with y where it took half a solution.
 
-How it fails: where a stiff row holds a body all but rigidly, so little is left of an inverse
-inertia that it is rounding. That is seen, and the caller factors the mass (`solvers/islands.py`).
+How it fails: a row that is stiff beside what it moves, a connect far off a body's centre for one,
+takes digits from those that come after it, and where it holds a body all but rigidly, what is left
+of an inverse inertia is rounding. Both are seen, and the caller factors the mass
+(`solvers/islands.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ from stiction.kernels.skyline import solve_skyline
 
 MOST_SOFT_ROWS = 16
 """Rows that are taken so: each costs a product with every row of every contact."""
+
+STIFFEST = 1e3
+"""Impulse per speed of a row, over that of what it moves, up to which it is taken: at 7e4, with
+three such rows, the momentum balance was off by more than 1e-8. Of a gripper's equalities it is
+some ten."""
 
 LEAST_LEFT = 1e-6
 """Share of an inverse inertia that soft rows leave, below which too few of its digits are right."""
@@ -38,7 +45,8 @@ def _along(b: Blocks, i, r, x):
 
 @lean
 def _find_yields(b: Blocks, soft, factor, yields, v_free):
-    """yields (soft, nv) := y of each soft row, and v_free (nv,) what it leaves of that."""
+    """yields (soft, nv) := y of each soft row, and v_free (nv,) what it leaves of that; whether no
+    row is too stiff."""
     nv = v_free.shape[0]
     for j in range(soft):
         y, drag = yields[j], b.data[j, Datum.DRAG]
@@ -55,11 +63,15 @@ def _find_yields(b: Blocks, soft, factor, yields, v_free):
             if share != 0.0:
                 for k in range(nv):
                     y[k] -= share * yields[before, k]
-        root = np.sqrt(1.0 / drag + _along(b, j, 0, y))
+        gives = _along(b, j, 0, y)
+        if not drag * gives <= STIFFEST:
+            return False
+        root = np.sqrt(1.0 / drag + gives)
         off = (_along(b, j, 0, v_free) - b.data[j, Datum.BOUND]) / (root * root)
         for k in range(nv):
             v_free[k] -= y[k] * off
             y[k] /= root
+    return True
 
 
 @lean
@@ -67,7 +79,8 @@ def yield_to(b: Blocks, soft, count, factor, yields, weight, v_free):
     """Corrects v_free (nv,) and weight (count, ROWS), which are those of the mass alone, for the
     first `soft` of count blocks, which are soft rows; whether rounding allows it. factor: of the
     mass (`kernels/skyline.py`); yields: (soft, nv), overwritten."""
-    _find_yields(b, soft, factor, yields, v_free)
+    if not _find_yields(b, soft, factor, yields, v_free):
+        return False
     for i in range(soft, count):
         touched = False
         for r in range(b.head[i, Head.ROWS]):
