@@ -27,7 +27,7 @@ from stiction.kernels.skyline import solve_skyline
 MOST_SOFT_ROWS = 16
 """Rows that are taken so: each costs a product with every row of every contact."""
 
-STIFFEST = 1e3
+STIFFEST_ROW = 1e3
 """Impulse per speed of a row, over that of what it moves, up to which it is taken: at 7e4, with
 three such rows, the momentum balance was off by more than 1e-8. Of a gripper's equalities it is
 some ten."""
@@ -64,7 +64,7 @@ def _find_yields(b: Blocks, soft, factor, yields, v_free):
                 for k in range(nv):
                     y[k] -= share * yields[before, k]
         gives = _along(b, j, 0, y)
-        if not drag * gives <= STIFFEST:
+        if not drag * gives <= STIFFEST_ROW:
             return False
         root = np.sqrt(1.0 / drag + gives)
         off = (_along(b, j, 0, v_free) - b.data[j, Datum.BOUND]) / (root * root)
