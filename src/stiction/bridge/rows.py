@@ -315,7 +315,7 @@ def _add_surface(m, d, geom, sign, position, frame, out):
 
 @kernel
 def _read_contacts(
-    m, d, b: Blocks, viscosity, near, rough, deep, key, place, count, columns, values
+    m, d, b: Blocks, viscosity, near, rough, deep, bends, key, place, count, columns, values
 ):  # fmt: skip
     """Blocks of contacts, after the first `count`; how many there are then."""
     nefc, ncon = integer(d + _NEFC), integer(d + _NCON)
@@ -349,10 +349,11 @@ def _read_contacts(
         place[count, Place.GAP] = gap
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
         closed = rough if has_mesh(m, geoms[0], geoms[1]) else near
-        if gap > closed and gap <= departure(m, d, geoms[0], geoms[1], position, dt):
-            place[count, Place.BENT] = 1.0
-        elif gap > closed:
-            b.data[count, Datum.BOUND] = -gap / dt
+        if gap > closed:
+            if bends and gap <= departure(m, d, geoms[0], geoms[1], position, dt):
+                place[count, Place.BENT] = 1.0
+            else:
+                b.data[count, Datum.BOUND] = -gap / dt
         if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
@@ -403,18 +404,20 @@ def merge_gaps(m, b: Blocks, begin, count, key):
 
 
 @kernel
-def read_rows(m, d, b: Blocks, rigid, viscosity, touch, near, rough, shallow, deep, key, place):
+def read_rows(
+    m, d, b: Blocks, rigid, viscosity, touch, near, rough, shallow, deep, bends, key, place
+):  # fmt: skip
     """Fills the blocks and what identifies them; returns how many.
 
     viscosity [N s/m]; gaps to limits up to `touch` [m] count as none, of contacts up to `near`,
-    of meshes up to `rough`, and up to what their paths bend (`arcs.py`);
+    of meshes up to `rough`, and if `bends` up to what their paths part by (`arcs.py`);
     shallow: overlap that a step takes back whole; deep: `DEEP`, or infinite.
     """
     if integer(d + _NEFC) == 0:
         return 0
     begin, columns, values = _read_single_rows(m, d, b, rigid, touch, shallow, key, place)
     count = _read_contacts(
-        m, d, b, viscosity, near, rough, deep, key, place, begin, columns, values
+        m, d, b, viscosity, near, rough, deep, bends, key, place, begin, columns, values
     )
     merge_gaps(m, b, begin, count, key)
     return count

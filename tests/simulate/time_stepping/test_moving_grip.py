@@ -95,3 +95,38 @@ def test_derivatives_of_a_step_of_a_turning_gripper():
     for _ in swing(sim, data, 400):
         pass
     assert_agree(stiction.Simulator(model), data)
+
+
+TWINS = """
+<mujoco>
+  <option timestep="0.002" gravity="0 0 0"/>
+  <worldbody>
+    <body><freejoint/><geom type="box" size=".05 .05 .05" friction="1"/></body>
+    <body pos="0 0 .1002"><freejoint/><geom type="box" size=".05 .05 .05" friction="1"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("contact", [stiction.Coulomb(), stiction.NoSlip()], ids=str)
+def test_bodies_that_fly_and_turn_alike_close_their_gap_at_the_speed_that_they_have(contact):
+    model = mujoco.MjModel.from_xml_string(TWINS)
+    gaps = []
+    for fast in (0.0, 20.0):
+        data, sim = mujoco.MjData(model), stiction.Simulator(model, contact)
+        data.qvel[:] = [fast, 0, 0, 0, 0, 10.0, fast, 0, -0.02, 0, 0, 10.0]
+        gaps.append([])
+        for _ in range(8):
+            sim.step(data)
+            gaps[-1].append(data.qpos[9] - data.qpos[2] - 0.1)
+    np.testing.assert_allclose(gaps[1], gaps[0], atol=1e-9)
+    np.testing.assert_allclose(gaps[0][:4], [160e-6, 120e-6, 80e-6, 40e-6], atol=1e-9)
+
+
+def test_bodies_that_turn_alike_and_bounce_fly_apart():
+    model = mujoco.MjModel.from_xml_string(TWINS)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model, restitution=0.8)
+    data.qvel[:] = [20.0, 0, 0, 0, 0, 10.0, 20.0, 0, -1.0, 0, 0, 10.0]
+    sim.step(data)
+    assert data.qvel[8] - data.qvel[2] == pytest.approx(0.8)
+    assert data.qpos[9] - data.qpos[2] - 0.1 > 1e-3

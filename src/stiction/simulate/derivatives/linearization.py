@@ -125,10 +125,10 @@ class StepLinearization:
             contacts = members[step.kind[members] == Kind.CONTACT]
             joints = members[step.kind[members] == Kind.HOLD]
             unled = joints[step.place[joints, Place.LED] == 0.0]
-            overlap = np.where(opened[contacts], step.gap[contacts], -step.gap[contacts])
-            depth = np.concatenate([overlap, np.abs(step.gap[unled]), [0.0]])
+            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[unled]), [0.0]])
             deep = float(depth.max())
-            at_rest = not deep > step.slack
+            ahead = contacts[opened[contacts]]
+            at_rest = not max(deep, step.gap[ahead].max(initial=0.0)) > step.slack
             if np.isinf(step.slack):
                 continue
             held[joints] = True
@@ -153,7 +153,7 @@ class StepLinearization:
             scales = self.law.problem.scales
             presses = step.pushed[contacts] * scales.inverse_normal[at]
             parts = over(np.abs(presses - (speed[contacts] - wanted)), scales.contact[at])
-            self._apart[at] = np.where(lands[contacts], np.inf, parts)
+            self._apart[at] = np.where(lands[contacts] | opened[contacts], np.inf, parts)
         self._held = np.flatnonzero(held)
         self._system = None
         if len(self._held):

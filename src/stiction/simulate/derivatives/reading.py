@@ -93,7 +93,7 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
     if config.slack == np.inf:
         return count
     for island in range(g.size[Part.ISLANDS]):
-        deep, which, fastest, touches = 0.0, -1, 0.0, False
+        deep, which, fastest, touches, open_gap = 0.0, -1, 0.0, False, 0.0
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
             if b.head[i, Head.KIND] == Kind.HOLD and abs(step.place[i, Place.GAP]) > deep:
@@ -102,11 +102,11 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 fastest = max(fastest, abs(speed[i, 0]))
                 pressed = w.pressed[i] == 1
                 touches = touches or (pressed and step.place[i, Place.GAP] <= config.touch)
-                depth = -step.place[i, Place.GAP]
                 if is_open(i, step):
-                    depth = -depth
-                if depth > deep:
-                    deep, which = depth, i
+                    open_gap = max(open_gap, step.place[i, Place.GAP])
+                if -step.place[i, Place.GAP] > deep:
+                    deep, which = -step.place[i, Place.GAP], i
+        apart = max(deep, open_gap)
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
@@ -115,10 +115,10 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 continue
             holds = joined or (touches and w.pressed[i] == 1)
             w.share[i], w.deepest[i] = 1.0, -1
-            if deep > config.slack and (gap <= 0.0 or joined):
+            if apart > config.slack and (gap <= 0.0 or joined):
                 w.share[i] = share
                 w.deepest[i] = which if share < 1.0 else -1
-            if deep > config.slack and not joined:
+            if apart > config.slack and not joined:
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
                 holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
                 holds = holds or is_open(i, step)

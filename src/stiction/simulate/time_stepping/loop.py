@@ -156,7 +156,8 @@ def _pose(m, d, config: Config, ground, address, found):
     set_scales(b, request.v_free, grading)
     soft = soft_rows(b, count)
     if soft > 0:
-        few = soft <= step.yields.shape[0]
+        # An impact's solve has changed the rows' weights.
+        few = soft <= step.yields.shape[0] and config.bounce == np.inf
         few = few and yield_to(
             b, soft, count, step.factor, step.yields, newton.weight, request.v_free
         )
