@@ -3,53 +3,12 @@
 import mujoco
 import numpy as np
 import pytest
+from gripper import gripper
 from slopes import assert_agree
 
 import stiction
 from stiction import Mode
 
-GRIPPER = """
-<mujoco>
-  <option timestep="0.002"/>
-  <default><geom size=".02" mass=".5" contype="0" conaffinity="0"/></default>
-  <worldbody>
-    <body pos="0 0 .5">
-      <joint name="x" type="slide" axis="1 0 0" damping="5"/><geom/>
-      <body>
-        <joint name="z" type="slide" axis="0 0 1" damping="5"/><geom/>
-        <body>
-          <joint name="yaw" axis="0 0 1" damping="1"/><geom/>
-          <body>
-            <joint name="pitch" axis="0 1 0" damping="1"/><geom/>
-            <body pos="0 .04 -.1">
-              <joint name="left" type="slide" axis="0 -1 0" damping="2"/>
-              <geom type="box" size=".012 .01 .02" mass=".05" contype="1"/>
-            </body>
-            <body pos="0 -.04 -.1">
-              <joint name="right" type="slide" axis="0 1 0" damping="2"/>
-              <geom type="box" size=".012 .01 .02" mass=".05" contype="1"/>
-            </body>
-          </body>
-        </body>
-      </body>
-    </body>
-    <body name="part" pos="0 0 .4"><freejoint/>{part}</body>
-  </worldbody>
-  <equality><joint joint1="left" joint2="right" polycoef="0 1 0 0 0"/></equality>
-  <actuator>
-    <position joint="x" kp="500" kv="40"/><position joint="z" kp="2000" kv="80"/>
-    <position joint="yaw" kp="50" kv="3"/><position joint="pitch" kp="50" kv="3"/>
-    <motor joint="left" gear="20"/><motor joint="right" gear="20"/>
-  </actuator>
-</mujoco>
-"""
-PARTS = {
-    "box": '<geom type="box" size=".02 .02 .03" conaffinity="1"/>',
-    "cylinder": '<geom type="cylinder" size=".02 .03" conaffinity="1"/>',
-    "two boxes": """
-      <geom type="box" size=".02 .02 .015" pos="0 0 .015" mass=".1" conaffinity="1"/>
-      <geom type="box" size=".02 .02 .015" pos="0 0 -.015" mass=".1" conaffinity="1"/>""",
-}
 SWING = np.array([0.1, 0.05, 0.5, 0.4, 0.0, 0.0])
 RATE = 2.0 * np.pi * np.array([0.7, 0.9, 0.6, 0.8, 0.0, 0.0])
 
@@ -62,10 +21,10 @@ def swing(sim, data, steps):
         yield sim.step(data)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", ["box", "cylinder", "two boxes in one"])
 def test_what_a_swinging_gripper_holds_sticks_in_a_few_factorizations_a_step(part):
     # Contacts that closed the gaps of a step at speeds of their own took 6 to 27.
-    model = mujoco.MjModel.from_xml_string(GRIPPER.format(part=PARTS[part]))
+    model = mujoco.MjModel.from_xml_string(gripper(part))
     data, sim = mujoco.MjData(model), stiction.Simulator(model)
     for _ in swing(sim, data, 300):
         pass
@@ -79,7 +38,7 @@ def test_what_a_swinging_gripper_holds_sticks_in_a_few_factorizations_a_step(par
 
 
 def test_gaps_that_a_turning_gripper_leaves_are_closed():
-    model = mujoco.MjModel.from_xml_string(GRIPPER.format(part=PARTS["box"]))
+    model = mujoco.MjModel.from_xml_string(gripper("box"))
     data, sim = mujoco.MjData(model), stiction.Simulator(model)
     wide = max(
         max(contact.gap for contact in report.contacts if contact.force[0] > 0.0)
@@ -90,7 +49,7 @@ def test_gaps_that_a_turning_gripper_leaves_are_closed():
 
 
 def test_derivatives_of_a_step_of_a_turning_gripper():
-    model = mujoco.MjModel.from_xml_string(GRIPPER.format(part=PARTS["cylinder"]))
+    model = mujoco.MjModel.from_xml_string(gripper("cylinder"))
     data, sim = mujoco.MjData(model), stiction.Simulator(model)
     for _ in swing(sim, data, 400):
         pass

@@ -29,7 +29,7 @@ from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.led import loosen
-from stiction.simulate.time_stepping.pose import soft_rows
+from stiction.simulate.time_stepping.pose import count_soft_rows
 from stiction.simulate.time_stepping.workspace import Count, Figure, Record, Step, Total
 
 _TIMESTEP = offset("mjModel", "opt", "timestep")
@@ -86,7 +86,7 @@ def write_step(
         step.v_plus[j] = newton.v[j]
         qacc[j] = (newton.v[j] - qvel[j]) / dt
         impulse[j] = 0.0
-    soft = soft_rows(b, count)  # which are part of the free motion
+    soft = count_soft_rows(b, count)  # which are part of the free motion
     add_impulses(b, soft, count, newton.f, impulse)
     energy = 0.0
     for j in range(nv):
@@ -181,7 +181,7 @@ def pose_overlap(
     if not farthest > config.slack:
         return 0.0
     for k in range(g.size[Size.ISLANDS]):
-        deep, _ = _depth(b, g, k, step)
+        far, deep = _depth(b, g, k, step)
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
@@ -197,13 +197,13 @@ def pose_overlap(
                     lag = np.sign(lag) * config.shallow / rim
                 bound = -lag / dt
                 loosen(b, i, newton.weight)
-            elif deep > config.slack and kind == Kind.HOLD:
+            elif far > config.slack and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
                 bound = -(gap if gap > 0.0 else share * gap) / dt - speed
                 if is_open(i, step):
                     b.head[i, Head.KIND] = Kind.HOLD
-                if not deep > config.slack:
+                if not far > config.slack:
                     bound = min(bound, 0.0)
             step.kept[i, Datum.BOUND] = bound
             asks = b.head[i, Head.KIND] == Kind.HOLD or bound > 0.0

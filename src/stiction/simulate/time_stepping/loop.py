@@ -61,6 +61,7 @@ from stiction.simulate.time_stepping.finish import (
 from stiction.simulate.time_stepping.led import has_led_rows, lead
 from stiction.simulate.time_stepping.pose import (
     compare_with_last,
+    count_soft_rows,
     diverges,
     guess_from_answer,
     guess_impulses,
@@ -71,7 +72,6 @@ from stiction.simulate.time_stepping.pose import (
     note_output,
     prepare,
     recall_impulses,
-    soft_rows,
     weigh,
 )
 from stiction.simulate.time_stepping.request import ask, grade, keep_free, solve_until
@@ -154,7 +154,7 @@ def _pose(m, d, config: Config, ground, address, found):
             m, config.bounce, config.law, config.facets, config.budget, config.tolerance, address,
         )  # fmt: skip
     set_scales(b, request.v_free, grading)
-    soft = soft_rows(b, count)
+    soft = count_soft_rows(b, count)
     if soft > 0:
         # An impact's solve has changed the rows' weights.
         few = soft <= step.yields.shape[0] and config.bounce == np.inf

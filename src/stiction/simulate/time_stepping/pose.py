@@ -429,7 +429,7 @@ def prepare(
 
 
 @kernel
-def soft_rows(b: Blocks, count):
+def count_soft_rows(b: Blocks, count):
     """How many blocks are soft rows: equalities come first."""
     soft = 0
     while soft < count and b.head[soft, Head.KIND] == Kind.SOFT:
