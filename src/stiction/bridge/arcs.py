@@ -2,34 +2,50 @@
 
 A step moves each body along its own path: a link of an arm on an arc, a free body straight on while
 it turns. Of two points with the same velocity, whose accelerations on these paths are a_1 and a_2,
-the paths part by h^2 |a_2 - a_1| / 2 in a step h. On one side of what a gripper on a turning arm
-holds a gap opens in every step, on the other an overlap, of that size. The overlap is taken back,
-and the gap closed with it, at position level. Closed at velocity level, each contact at a speed of
-its own, contacts between the same faces would contradict each other: what is held would slip by
+the paths part by h^2 (a_2 - a_1) / 2 in a step h. On one side of what a gripper on a turning arm
+holds a gap opens in every step, on the other an overlap, and along the faces it creeps, by that
+much. All of it is taken back at position level. Closed at velocity level, each contact at a speed
+of its own, contacts between the same faces would contradict each other: what is held would slip by
 picometres, and a step take twenty times as many factorizations. So a gap of that size counts as
 none.
 
 It does where the bodies turn alike, as what is held does. What stands on a floor, tumbles in a heap
-or rolls off another body closes its gaps by its velocity.
+or rolls off another body closes its gaps by its velocity, and touches elsewhere after the step.
+
+With S_j v_j the motion that joint j gives to all that it moves, in the world's directions, the
+motions of a body and of its acceleration, joints moving steadily, are
+
+    V = sum of S_j v_j        A = sum of (S_i v_i) x (S_j v_j), i before j
+
+The acceleration of a point of it is that of A there, and w x its velocity, which is the same of
+two points that touch on bodies that turn alike.
 """
 
 from __future__ import annotations
 
+import mujoco
 import numpy as np
 
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.kernels.compile import leaf
 
-_BODY, _ROOT, _DOF_ADR, _DOF_NUM, _PARENT = (
+_BODY, _ROOT, _DOF_ADR, _DOF_NUM, _PARENT, _DOF_JOINT, _JOINT_TYPE = (
     offset("mjModel", name)
-    for name in ("geom_bodyid", "body_rootid", "body_dofadr", "body_dofnum", "body_parentid")
-)
-_CVEL, _COM, _CDOF_DOT, _QVEL = (
-    offset("mjData", name) for name in ("cvel", "subtree_com", "cdof_dot", "qvel")
-)
+    for name in (
+        "geom_bodyid", "body_rootid", "body_dofadr", "body_dofnum", "body_parentid", "dof_jntid",
+        "jnt_type",
+    )
+)  # fmt: skip
+_COM, _CDOF = offset("mjData", "subtree_com"), offset("mjData", "cdof")
+
+BALL, FREE = int(mujoco.mjtJoint.mjJNT_BALL), int(mujoco.mjtJoint.mjJNT_FREE)
 
 TURN_ALIKE = 0.1
 """Difference of two angular velocities, over both, up to which the bodies turn alike."""
+
+LEAST_TURN = 1e-7
+"""Difference of their turns in a step up to which they do as well: that of bodies that do not turn
+[rad]."""
 
 ON_TOP = 1.5
 """Gap that counts as none, over what paths part by: accelerations are those that the step begins
@@ -37,49 +53,70 @@ with, and what contact changes in it comes on top."""
 
 
 @leaf
-def _acceleration(m, d, body, at):
-    """Acceleration of the body's point at (3,) along its path, joints moving steadily [m/s^2]."""
+def _body_of(m, geom):
+    """The body of a geom."""
+    return integers(pointer(m + _BODY) + 4 * geom, 1)[0]
+
+
+@leaf
+def join_alike(m, one, other):
+    """Whether contacts of two pairs of geoms, which begin the arrays, are between the same two
+    bodies."""
+    a, b = _body_of(m, one[0]), _body_of(m, one[1])
+    c, d = _body_of(m, other[0]), _body_of(m, other[1])
+    return (a == c and b == d) or (a == d and b == c)
+
+
+@leaf
+def _move(m, d, body, at, v):
+    """(w, a): turning rate of a body at joint speeds v (nv,), and what A, see above, is at the
+    point at (3,)."""
+    w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    b0, b1, b2, a0, a1, a2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    cdof, node = pointer(d + _CDOF), body
+    while node > 0:
+        first = integers(pointer(m + _DOF_ADR) + 4 * node, 1)[0]
+        j = first + integers(pointer(m + _DOF_NUM) + 4 * node, 1)[0] - 1
+        while j >= first:
+            joint = integers(pointer(m + _DOF_JOINT) + 4 * j, 1)[0]
+            kind = integers(pointer(m + _JOINT_TYPE) + 4 * joint, 1)[0]
+            # The three turns of one joint are one.
+            x0, x1, x2, y0, y1, y2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            for _ in range(3 if kind in (BALL, FREE) else 1):
+                axis, rate = numbers(cdof + 48 * j, 6), v[j]
+                x0, x1, x2 = x0 + rate * axis[0], x1 + rate * axis[1], x2 + rate * axis[2]
+                y0, y1, y2 = y0 + rate * axis[3], y1 + rate * axis[4], y2 + rate * axis[5]
+                j -= 1
+            b0, b1, b2 = b0 + x1 * w2 - x2 * w1, b1 + x2 * w0 - x0 * w2, b2 + x0 * w1 - x1 * w0
+            a0 += x1 * u2 - x2 * u1 + y1 * w2 - y2 * w1
+            a1 += x2 * u0 - x0 * u2 + y2 * w0 - y0 * w2
+            a2 += x0 * u1 - x1 * u0 + y0 * w1 - y1 * w0
+            w0, w1, w2, u0, u1, u2 = w0 + x0, w1 + x1, w2 + x2, u0 + y0, u1 + y1, u2 + y2
+        node = integers(pointer(m + _PARENT) + 4 * node, 1)[0]
     root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
     com = numbers(pointer(d + _COM) + 24 * root, 3)
     x, y, z = at[0] - com[0], at[1] - com[1], at[2] - com[2]
-    w = numbers(pointer(d + _CVEL) + 48 * body, 6)
-    u = w[3] + w[1] * z - w[2] * y
-    v = w[4] + w[2] * x - w[0] * z
-    s = w[5] + w[0] * y - w[1] * x
-    a, b, c = w[1] * s - w[2] * v, w[2] * u - w[0] * s, w[0] * v - w[1] * u
-    node = body
-    while node > 0:
-        first = integers(pointer(m + _DOF_ADR) + 4 * node, 1)[0]
-        for j in range(first, first + integers(pointer(m + _DOF_NUM) + 4 * node, 1)[0]):
-            rate = numbers(pointer(d + _QVEL) + 8 * j, 1)[0]
-            bend = numbers(pointer(d + _CDOF_DOT) + 48 * j, 6)
-            a += rate * (bend[3] + bend[1] * z - bend[2] * y)
-            b += rate * (bend[4] + bend[2] * x - bend[0] * z)
-            c += rate * (bend[5] + bend[0] * y - bend[1] * x)
-        node = integers(pointer(m + _PARENT) + 4 * node, 1)[0]
-    return a, b, c
+    a0, a1, a2 = a0 + b1 * z - b2 * y, a1 + b2 * x - b0 * z, a2 + b0 * y - b1 * x
+    return (w0, w1, w2), (a0, a1, a2)
 
 
 @leaf
-def _turn_alike(d, first, second):
-    """Whether two bodies turn, and alike."""
-    one = numbers(pointer(d + _CVEL) + 48 * first, 3)
-    other = numbers(pointer(d + _CVEL) + 48 * second, 3)
-    apart, total = 0.0, 0.0
-    for k in range(3):
-        apart += (other[k] - one[k]) ** 2
-        total += one[k] * one[k] + other[k] * other[k]
-    return apart < TURN_ALIKE * TURN_ALIKE * total
+def parting(m, d, first, second, at, v, dt):
+    """(whether the bodies of two geoms turn alike, a_2 - a_1 at the point at (3,) [m/s^2]), at
+    joint speeds v (nv,)."""
+    w, a = _move(m, d, _body_of(m, first), at, v)
+    z, c = _move(m, d, _body_of(m, second), at, v)
+    apart = (z[0] - w[0]) ** 2 + (z[1] - w[1]) ** 2 + (z[2] - w[2]) ** 2
+    total = w[0] * w[0] + w[1] * w[1] + w[2] * w[2] + z[0] * z[0] + z[1] * z[1] + z[2] * z[2]
+    alike = apart < TURN_ALIKE * TURN_ALIKE * total or apart * dt * dt < LEAST_TURN * LEAST_TURN
+    return alike, (c[0] - a[0], c[1] - a[1], c[2] - a[2])
 
 
 @leaf
-def departure(m, d, first, second, at, dt):
+def departure(m, d, first, second, at, v, dt):
     """Gap of two geoms at (3,) that the paths of a step leave, if their bodies turn alike [m]; else
-    0."""
-    one = integers(pointer(m + _BODY) + 4 * first, 1)[0]
-    other = integers(pointer(m + _BODY) + 4 * second, 1)[0]
-    if not _turn_alike(d, one, other):
+    0. v (nv,): joint speeds."""
+    alike, a = parting(m, d, first, second, at, v, dt)
+    if not alike:
         return 0.0
-    a0, a1, a2 = _acceleration(m, d, one, at)
-    b0, b1, b2 = _acceleration(m, d, other, at)
-    return ON_TOP * 0.5 * dt * dt * np.sqrt((b0 - a0) ** 2 + (b1 - a1) ** 2 + (b2 - a2) ** 2)
+    return ON_TOP * 0.5 * dt * dt * np.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])

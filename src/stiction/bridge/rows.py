@@ -350,7 +350,7 @@ def _read_contacts(
         position, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
         closed = rough if has_mesh(m, geoms[0], geoms[1]) else near
         if gap > closed:
-            if bends and gap <= departure(m, d, geoms[0], geoms[1], position, dt):
+            if bends and gap <= departure(m, d, geoms[0], geoms[1], position, b.velocity, dt):
                 place[count, Place.BENT] = 1.0
             else:
                 b.data[count, Datum.BOUND] = -gap / dt

@@ -14,6 +14,7 @@ import numpy as np
 
 from stiction.bridge import library as mj
 from stiction.bridge.ahead import closing_speed
+from stiction.bridge.arcs import departure
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
 from stiction.bridge.layout import (
     integer,
@@ -45,6 +46,12 @@ LOOK_AGAIN, LOOKS = 1e-3, 8
 touch, over the time, twice as much every other look: of one in 400 pairs of boxes that overlap, in
 a model in millimetres, it says so, too, and as good as at random of those of some attitudes."""
 
+CARRIED = 2.0
+"""Depth by which geoms would run into each other at their present speed and are no ghosts, over
+what paths part by that bend (`arcs.py`): what a gripper carries keeps to its faces within a step,
+but does so along the normals that these had before the step. By the present ones it closes in on
+one side, and never meets it on the way."""
+
 EDGE_CONTACTS = 2
 """Contacts of a pair that meets by an edge, at most."""
 
@@ -52,7 +59,8 @@ _SIZE = size_of("mjContact")
 _DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
     offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "exclude")
 )
-_TIMESTEP = offset("mjModel", "opt", "timestep")
+_TIMESTEP, _NV = offset("mjModel", "opt", "timestep"), offset("mjModel", "nv")
+_QVEL = offset("mjData", "qvel")
 _NBODY, _TYPE, _GEOM_SIZE, _BODY, _ROOT = (
     offset("mjModel", name)
     for name in ("nbody", "geom_type", "geom_size", "geom_bodyid", "body_rootid")
@@ -213,6 +221,14 @@ passes_by = pass_by.external
 
 
 @kernel
+def _departure(m, d, contact, dt):
+    """How far the paths of a contact's geoms part in a step because they bend (`arcs.py`)."""
+    at, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
+    v = numbers(pointer(d + _QVEL), pointer(m + _NV))
+    return departure(m, d, geoms[0], geoms[1], at, v, dt)
+
+
+@kernel
 def _is_ghost(m, d, contact, count, now, free, touch):
     """Whether a contact, one of `count` of its pair, is to be ignored; see the head."""
     geoms = integers(contact + _GEOM, 2)
@@ -220,7 +236,7 @@ def _is_ghost(m, d, contact, count, now, free, touch):
     least, behind = -OVERLOOKED * touch, BEHIND * touch
     speed = closing_speed(m, d, contact, now)
     past = dt * speed - gap
-    if past > -least:
+    if past > -least and past > CARRIED * _departure(m, d, contact, dt):
         start = (gap + min(past, behind)) / speed
         path = _slip(m, d, contact, now) * (dt - start)
         return passes_by(m, d, contact, start, path, least, behind) == 1

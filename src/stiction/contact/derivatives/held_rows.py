@@ -260,17 +260,23 @@ def fill_mass(b: Blocks, out):
 
 
 @lean
+def add_soft_row(b: Blocks, i, r, drag, out):
+    """out (nv, nv) += what row r of block i holds, of that impulse per speed."""
+    width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
+    a0 = b.head[i, Head.VALUE] + r * width
+    for a in range(width):
+        share = drag * b.value[a0 + a]
+        for e in range(width):
+            out[b.column[c0 + a], b.column[c0 + e]] += share * b.value[a0 + e]
+
+
+@lean
 def fill_inertia(b: Blocks, count, out):
     """out (nv, nv) := the mass, and what soft rows hold of it."""
     fill_mass(b, out)
     for i in range(count):
-        if b.head[i, Head.KIND] != Kind.SOFT:
-            continue
-        width, c0, a0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
-        for a in range(width):
-            share = b.data[i, Datum.DRAG] * b.value[a0 + a]
-            for e in range(width):
-                out[b.column[c0 + a], b.column[c0 + e]] += share * b.value[a0 + e]
+        if b.head[i, Head.KIND] == Kind.SOFT:
+            add_soft_row(b, i, 0, b.data[i, Datum.DRAG], out)
 
 
 @lean

@@ -123,7 +123,7 @@ def _soft_rows(b: Blocks, count: int) -> tuple[Array, Array, Array]:
 
 def first_rows(b: Blocks, count: int) -> Array:
     """(count, nv) the first row of each block."""
-    return _by_block(b, count)[:, 0]
+    return rows_by_block(b, count)[:, 0]
 
 
 def folded_push(b: Blocks, count: int) -> Array:
@@ -145,7 +145,7 @@ def dense_mass(b: Blocks, count: int) -> Array:
 def dense_rows(b: Blocks, count: int, dt: float) -> dict[str, Any]:
     """Rows and what belongs to them, by the names that `ContactProblem` has for them."""
     head, data = b.head[:count], b.data[:count]
-    rows = _by_block(b, count)
+    rows = rows_by_block(b, count)
     contacts = np.flatnonzero(head[:, Head.KIND] == Kind.CONTACT)
     joints = np.flatnonzero(head[:, Head.KIND] == Kind.HOLD)
     boxes = box_rows(head)
@@ -195,7 +195,8 @@ def put_solution(b: Blocks, count: int, solution: Impulses, f: Array) -> None:
         f[i, r] = impulse
 
 
-def _by_block(b: Blocks, count: int) -> Array:
+def rows_by_block(b: Blocks, count: int) -> Array:
+    """(count, ROWS, nv) the rows of each block, and zero."""
     rows = np.zeros((count, ROWS, len(b.first)))
     for i, (_, n, width, column, value, _) in enumerate(b.head[:count]):
         columns = b.column[column : column + width]

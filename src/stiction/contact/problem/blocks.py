@@ -78,8 +78,9 @@ class Datum(IntEnum):
     LIMIT = 5
     """BOX: largest impulse."""
     SURFACE = 6
-    """CONTACT: this and the next two: velocity of the second surface over the first while the
-    bodies themselves stand still, along rows 1, 2 [m/s] and 3 [rad/s] (conveyors)."""
+    """CONTACT, or HOLD of three rows: this and the next two: velocity of the second surface over
+    the first while the bodies themselves stand still, along rows 1, 2 [m/s] and 3 [rad/s]
+    (conveyors)."""
     SURFACE_2 = 7
     SURFACE_SPIN = 8
 
@@ -111,6 +112,13 @@ def from_targets(b: Blocks, i, u):
     u[i, 0] -= data[i, Datum.BOUND]
     for r in range(1, min(rows, 4)):
         u[i, r] += data[i, Datum.SURFACE + r - 1]
+
+
+@lean_leaf
+def is_gripped(b: Blocks, i):
+    """Whether block i is a contact whose normal is held, and whose tangents give way by its drag,
+    as the viscous law has it."""
+    return b.head[i, Head.KIND] == Kind.HOLD and b.head[i, Head.ROWS] == 3
 
 
 @lean_leaf

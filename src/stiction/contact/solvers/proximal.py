@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.newton import polygon_edge, project_polygon
 from stiction.contact.solvers.system import (
@@ -152,8 +152,10 @@ def load_of(b: Blocks, g: Graph, k, law, u, weight, v):
                 slip = np.sqrt(u[i, 1] * u[i, 1] + u[i, 2] * u[i, 2])
                 load = max(load, slip / np.sqrt(weight[i, 1]))
                 acts = acts or (sticky and slip > 0.0)
-        elif kind != Kind.SOFT and weight[i, 0] > 0.0 and u[i, 0] != 0.0:
-            load, acts = max(load, abs(u[i, 0]) / np.sqrt(weight[i, 0])), True
+        elif kind != Kind.SOFT:
+            for r in range(3 if is_gripped(b, i) else 1):
+                if weight[i, r] > 0.0 and u[i, r] != 0.0:
+                    load, acts = max(load, abs(u[i, r]) / np.sqrt(weight[i, r])), True
     return load if acts else 0.0
 
 
@@ -229,6 +231,10 @@ def find_modes(
                 new = _interval_mode(y, limit, mode[i, 0], tied / np.sqrt(weight[i, 0]))
             changed |= new != mode[i, 0]
             mode[i, 0] = new
+            if is_gripped(b, i):
+                new = STICK if weight[i, 1] > 0.0 else SEPARATE
+                changed |= new != mode[i, 1]
+                mode[i, 1] = new
             continue
         theta = f[i, 0] - u[i, 0] / weight[i, 0]
         length = np.sqrt(weight[i, 0])

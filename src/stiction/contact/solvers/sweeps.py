@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Piece
 from stiction.contact.solvers.newton import project_polygon
 from stiction.contact.solvers.proximal import copy_island, enter_cones, residual_of
@@ -191,6 +191,21 @@ def _mend(b: Blocks, g: Graph, s: BlockMatrix, y: System, work: NewtonWorkspace,
         limit = data[i, Datum.LIMIT] if kind == Kind.BOX else np.inf
         impulse = _mended(f[i, 0], u, w[i, 0], drag, limit)
     _push(b, g, s, y, work, i, 0, impulse)
+    if is_gripped(b, i):
+        for r in range(1, 3):
+            if w[i, r] > 0.0:
+                u = _speed(b, i, r, work.v)
+                _push(
+                    b,
+                    g,
+                    s,
+                    y,
+                    work,
+                    i,
+                    r,
+                    _mended(f[i, r], u, w[i, r], data[i, Datum.DRAG], np.inf),
+                )
+        return
     if kind != Kind.CONTACT or rows < 3 or law == Law.FRICTIONLESS:
         return
     _mend_friction(b, g, s, y, work, i, law, facets)

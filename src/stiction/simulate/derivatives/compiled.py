@@ -189,7 +189,8 @@ class CompiledDerivatives:
         out.push[:] = np.concatenate(parts, axis=1).T
         out.act[2 * nv :] = np.concatenate([slopes.act_a, slopes.act_u], axis=1).T
         out.speed[:nv] = slopes.speed[match].transpose(2, 0, 1)
-        out.gap[:nv], out.speed_w[:nv] = slopes.gap[match].T, slopes.speed_w[match].T
+        out.gap[:nv] = slopes.gap[match].T
+        out.speed_w[:nv] = slopes.speed_w[match].transpose(2, 0, 1)
         out.push_w[:nv] = slopes.push_w[:, :nv].T
         return out
 

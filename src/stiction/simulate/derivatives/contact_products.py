@@ -27,9 +27,11 @@ from stiction.simulate.derivatives.bodies import Motion, Tree
 from stiction.simulate.derivatives.maps import Maps, pair_end
 from stiction.simulate.derivatives.meetings import (
     Meeting,
+    change_bends,
     change_velocities,
     find_sides,
     forget_sides,
+    grips_any,
     relative_velocity,
 )
 from stiction.simulate.derivatives.motions import cross_motion, six_dot
@@ -46,7 +48,7 @@ class Change(NamedTuple):
     push_w: Array  # (nv,)
     speed: Array  # (n, ROWS)
     gap: Array  # (n,)
-    speed_w: Array  # (n,)
+    speed_w: Array  # (n, 3)
     wanted: Array  # (m,) speeds that held rows are asked for
     rate: Array  # (nv,) of v+
     moved: Array  # (nv,) of the correction
@@ -55,8 +57,8 @@ class Change(NamedTuple):
 def allocate_change(nv: int, n: int) -> Change:
     """Room for n blocks."""
     return Change(
-        np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n),
-        np.zeros(ROWS * n), np.zeros(nv), np.zeros(nv),
+        np.zeros(nv), np.zeros(nv), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(n),
+        np.zeros((n, 3)), np.zeros(ROWS * n), np.zeros(nv), np.zeros(nv),
     )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def _add_push(tree: Tree, count, wrench, total, row, x, meeting: Meeting, out):
 @lean
 def _push_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
-    corrected, maps: Maps, meeting: Meeting, out: Change,
+    corrected, gripped, half, maps: Maps, meeting: Meeting, out: Change,
 ):  # fmt: skip
     """Takes out.place forward through one pair's contacts."""
     point, x = place[begin, Place.X : Place.X + 3], out.place
@@ -96,19 +98,25 @@ def _push_pair(
         change_velocities(
             d, tree, first, second, count, point, ahead if turn == 0 else apart, meeting
         )
+        grips = turn == 1 and grips_any(gripped, begin, end)
+        if grips:
+            change_bends(d, tree, first, second, count, point, half, ahead, meeting)
         for c in range(6):
-            six[0, c] = six[1, c] = six[2, c] = 0.0
+            six[0, c] = six[1, c] = six[2, c] = six[3, c] = 0.0
         for e in range(count):
             k = meeting.dofs[e]
             which = 1 if meeting.side[k] > 0 else 0
             for c in range(6):
                 six[which, c] += motion[k, c] * x[k]
                 six[2, c] += rate[k, c] * x[k]
+                if grips:
+                    six[3, c] += meeting.bend[k, c] * x[k]
         for i in range(begin, end):
             if turn == 1:
-                out.speed_w[i] = six_dot(maps.row[i], 0, six, 2)
-                for which in range(2):
-                    out.speed_w[i] += six_dot(maps.speed_w[i], which, six, which)
+                for r in range(3 if gripped[i] == 1 else 1):
+                    out.speed_w[i, r] = six_dot(maps.row[i], r, six, 3 if gripped[i] == 1 else 2)
+                    for which in range(2):
+                        out.speed_w[i, r] += six_dot(maps.speed_w[i, which], r, six, which)
                 continue
             out.gap[i] = six_dot(maps.gap[i], 0, six, 0) + six_dot(maps.gap[i], 1, six, 1)
             for r in range(b.head[i, Head.ROWS]):
@@ -127,12 +135,13 @@ def _push_pair(
 
 
 @lean
-def _gather(b: Blocks, begin, end, corrected, maps: Maps, g: Change, six):
-    """From the gradients by rows, gaps and momentum of one pair: six[2] and six[5], the wrenches
-    that its rows make at v+ and at the correction; six[8] and six[9], the gradients by the motions
-    of its bodies. six[0] and six[1]: relative velocities at g.push and g.push_w."""
+def _gather(b: Blocks, begin, end, corrected, gripped, maps: Maps, g: Change, six):
+    """From the gradients by rows, gaps and momentum of one pair: six[2], six[5] and six[4], the
+    wrenches that its rows make at v+, at the correction and where that grips; six[8] and six[9],
+    the gradients by the motions of its bodies. six[0] and six[1]: relative velocities at g.push
+    and g.push_w."""
     for c in range(6):
-        six[2, c] = six[5, c] = 0.0
+        six[2, c] = six[4, c] = six[5, c] = 0.0
         for which in range(2):
             total = 0.0
             for r in range(6):
@@ -144,10 +153,10 @@ def _gather(b: Blocks, begin, end, corrected, maps: Maps, g: Change, six):
         for c in range(6):
             for which in range(2):
                 six[8 + which, c] += g.gap[i] * maps.gap[i, which, c]
-            if corrected:
-                six[5, c] += g.speed_w[i] * maps.row[i, 0, c]
+            for r in range(3 if gripped[i] == 1 else int(corrected)):
+                six[4 if gripped[i] == 1 else 5, c] += g.speed_w[i, r] * maps.row[i, r, c]
                 for which in range(2):
-                    six[8 + which, c] += g.speed_w[i] * maps.speed_w[i, which, c]
+                    six[8 + which, c] += g.speed_w[i, r] * maps.speed_w[i, which, r, c]
         for r in range(b.head[i, Head.ROWS]):
             weight = g.speed[i, r]
             if weight != 0.0:
@@ -168,7 +177,7 @@ def _add_rates(count, wrench, row, meeting: Meeting, out):
 @lean
 def _pull_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
-    back: Motion, back_w: Motion, corrected, maps: Maps, meeting: Meeting, g: Change,
+    back: Motion, back_w: Motion, corrected, gripped, half, maps: Maps, meeting: Meeting, g: Change,
 ):  # fmt: skip
     """Adds to g.place the gradient that comes through one pair's contacts. back, back_w: velocities
     of the bodies at joint speeds g.push and g.push_w."""
@@ -177,7 +186,7 @@ def _pull_pair(
     relative_velocity(d, tree, first, second, point, back, six, 0, 7)
     if corrected:
         relative_velocity(d, tree, first, second, point, back_w, six, 1, 7)
-    _gather(b, begin, end, corrected, maps, g, six)
+    _gather(b, begin, end, corrected, gripped, maps, g, six)
     for e in range(count):
         k = meeting.dofs[e]
         g.place[k] += six_dot(six, 9 if meeting.side[k] > 0 else 8, meeting.motion, k)
@@ -190,19 +199,26 @@ def _pull_pair(
         _add_rates(count, maps.total[begin], 1, meeting, g.place)
         change_velocities(d, tree, first, second, count, point, apart, meeting)
         _add_rates(count, six, 5, meeting, g.place)
+        if grips_any(gripped, begin, end):
+            change_bends(d, tree, first, second, count, point, half, ahead, meeting)
+            for e in range(count):
+                k = meeting.dofs[e]
+                g.place[k] += six_dot(six, 4, meeting.bend, k)
     forget_sides(tree, first, second, meeting)
 
 
 @lean
 def push_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected,
-    needed, maps: Maps, meeting: Meeting, out: Change,
+    gripped, half, needed, maps: Maps, meeting: Meeting, out: Change,
 ):  # fmt: skip
     """Takes out.place forward: adds to out.push and out.push_w, fills speeds and gaps of contacts
     that are needed (n,)."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
     for i in range(count):
-        out.gap[i] = out.speed_w[i] = 0.0
+        out.gap[i] = 0.0
+        for r in range(3):
+            out.speed_w[i, r] = 0.0
         for r in range(ROWS):
             out.speed[i, r] = 0.0
     begin = 0
@@ -212,7 +228,7 @@ def push_contacts(
             if needed[begin] == 1:
                 _push_pair(
                     d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                    apart, corrected, maps, meeting, out,
+                    apart, corrected, gripped, half, maps, meeting, out,
                 )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:  # of a limit
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]
@@ -224,7 +240,7 @@ def push_contacts(
 @lean
 def pull_contacts(
     m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, back: Motion,
-    back_w: Motion, corrected, needed, maps: Maps, meeting: Meeting, g: Change,
+    back_w: Motion, corrected, gripped, half, needed, maps: Maps, meeting: Meeting, g: Change,
 ):  # fmt: skip
     """The transpose: adds to g.place."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
@@ -235,7 +251,7 @@ def pull_contacts(
             if needed[begin] == 1:
                 _pull_pair(
                     d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, ahead,
-                    apart, back, back_w, corrected, maps, meeting, g,
+                    apart, back, back_w, corrected, gripped, half, maps, meeting, g,
                 )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:
             c0, a0 = b.head[begin, Head.COLUMN], b.head[begin, Head.VALUE]

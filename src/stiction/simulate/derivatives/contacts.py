@@ -26,9 +26,11 @@ from stiction.simulate.derivatives.loads import Load, add_load, carry_load, clea
 from stiction.simulate.derivatives.maps import Maps, pair_end
 from stiction.simulate.derivatives.meetings import (
     Meeting,
+    change_bends,
     change_velocities,
     find_sides,
     forget_sides,
+    grips_any,
 )
 from stiction.simulate.derivatives.motions import cross_force, six_dot
 
@@ -50,7 +52,7 @@ class Slopes(NamedTuple):
     speed: Array  # (n, ROWS, nv) of rows, by positions
     gap: Array  # (n, nv)
     push_w: Array  # (nv, nv) of the overlap's correction, columns padded
-    speed_w: Array  # (n, nv)
+    speed_w: Array  # (n, 3, nv) of the first rows, at the correction
     act_a: Array  # (na, na) activations after the step, by activations
     act_u: Array  # (na, nu)
 
@@ -129,7 +131,7 @@ def _carry_wrench(count, wrench, meeting: Meeting):
 @lean
 def _fill_pair(
     d, tree: Tree, b: Blocks, begin, end, first, second, place, ahead: Motion, apart: Motion,
-    corrected, used, loaded, maps: Maps, meeting: Meeting, out: Slopes,
+    corrected, gripped, half, used, loaded, maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
     """The slopes of one pair's contacts, from their maps; loaded: whether momentum is added up by
     bodies."""
@@ -151,12 +153,16 @@ def _fill_pair(
         _add_momentum(tree, count, maps.total[begin], 0, meeting, out.push_q)
     if corrected:
         change_velocities(d, tree, first, second, count, point, apart, meeting)
+        if grips_any(gripped, begin, end):
+            change_bends(d, tree, first, second, count, point, half, ahead, meeting)
         for i in range(begin, end):
-            for e in range(count):
-                k = meeting.dofs[e]
-                which = 1 if meeting.side[k] > 0 else 0
-                out.speed_w[i, k] = six_dot(maps.speed_w[i], which, motion, k)
-                out.speed_w[i, k] += six_dot(maps.row[i], 0, rate, k)
+            parting = meeting.bend if gripped[i] == 1 else rate
+            for r in range(3 if gripped[i] == 1 else 1):
+                for e in range(count):
+                    k = meeting.dofs[e]
+                    by = maps.speed_w[i, 1 if meeting.side[k] > 0 else 0]
+                    out.speed_w[i, r, k] = six_dot(by, r, motion, k)
+                    out.speed_w[i, r, k] += six_dot(maps.row[i], r, parting, k)
         if not loaded:
             _carry_wrench(count, maps.wrench_w[begin], meeting)
             _add_momentum(tree, count, maps.total[begin], 1, meeting, out.push_w)
@@ -165,11 +171,12 @@ def _fill_pair(
 
 @lean
 def differentiate_rows(
-    m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected, used,
-    needed, alone, maps: Maps, meeting: Meeting, out: Slopes,
+    m, d, tree: Tree, b: Blocks, count, key, place, ahead: Motion, apart: Motion, corrected,
+    gripped, half, used, needed, alone, maps: Maps, meeting: Meeting, out: Slopes,
 ):  # fmt: skip
     """Adds to `out` what the rows of all blocks change with positions, by their maps, but for
-    `load_bodies`; used (n, ROWS): 1 for rows whose speeds matter; needed (n,): for contacts.
+    `load_bodies`; used (n, ROWS): 1 for rows whose speeds matter; needed (n,): for contacts; the
+    rest as for `map_contacts`.
 
     Limits and dry friction have rows of constant numbers, and a limit's gap changes as its row."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
@@ -180,7 +187,8 @@ def differentiate_rows(
             first, second = body[key[begin, 0]], body[key[begin, 1]]
             if needed[begin] == 1:
                 _fill_pair(
-                    d, tree, b, begin, end, first, second, place, ahead, apart, corrected, used,
+                    d, tree, b, begin, end, first, second, place, ahead, apart, corrected, gripped,
+                    half, used,
                     _loaded_body(tree, alone, first, second) >= 0, maps, meeting, out,
                 )  # fmt: skip
         elif b.head[begin, Head.KIND] == Kind.CONTACT:

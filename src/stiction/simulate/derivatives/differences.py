@@ -8,7 +8,8 @@ the velocity and the impulses of the step: nothing is solved again.
     push      S (v - v+) + h f + J' f          momentum that is left over
     speed     J v+                             of each row
     gap, data                                  of each block
-    push_w    -S w + N' f_w, speed_w = N w     the same of the overlap's correction w
+    push_w    -S w + N' f_w, speed_w = N w     the same of the overlap's correction w, with half
+                                               a step of how paths part where it grips
     act       activations after the step
 
 A contact may be found elsewhere, or not at all, as soon as a mesh turns a little, whose lowest
@@ -24,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import library as mj
+from stiction.bridge.arcs import parting
 from stiction.bridge.constants import set_const
 from stiction.bridge.guard import caught
-from stiction.bridge.layout import number, numbers, offset, pointer
+from stiction.bridge.layout import number, numbers, offset, pointer, size_of
 from stiction.bridge.rows import Key, Place
 from stiction.bridge.servos import release_unclamped
 from stiction.contact.problem.arrays import Array
@@ -51,6 +53,9 @@ from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 Indices = NDArray[np.int64]
 
 _QPOS, _QVEL, _ACT, _TIME = (offset("mjData", name) for name in ("qpos", "qvel", "act", "time"))
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_CONTACT_SIZE, _CONTACT = size_of("mjContact"), offset("mjData", "contact")
+_POS, _FRAME = offset("mjContact", "pos"), offset("mjContact", "frame")
 _NQ, _NA = offset("mjModel", "nq"), offset("mjModel", "na")
 
 LESS = 1e-2
@@ -76,7 +81,8 @@ class Reference(NamedTuple):
     velocity: Array  # (nv,) v+
     impulse: Array  # (n, ROWS)
     correction: Array  # (nv,) w
-    pushed: Array  # (n,) impulses that pushed overlap out
+    pushed: Array  # (n, 3) impulses that pushed overlap out
+    gripped: Indices  # (n,) 1 where the correction grips
     reach: Array  # (1,) how far a contact may be found from its place [m]
 
 
@@ -89,7 +95,7 @@ class Reading(NamedTuple):
     gap: Array  # (n,)
     data: Array  # (n, DATA)
     push_w: Array  # (nv,)
-    speed_w: Array  # (n,)
+    speed_w: Array  # (n, 3)
     act: Array  # (na,)
     found: Array  # (n,) 1 where the block was there, and where it was before
 
@@ -103,7 +109,7 @@ class Columns(NamedTuple):
     gap: Array  # (k, n)
     data: Array  # (k, n, DATA)
     push_w: Array  # (k, nv)
-    speed_w: Array  # (k, n)
+    speed_w: Array  # (k, n, 3)
     act: Array  # (k, na)
 
 
@@ -122,7 +128,7 @@ def allocate(n: int, nv: int, nq: int, na: int) -> tuple[Reading, Reading, Scrat
     made = [
         Reading(
             np.zeros(nv), np.zeros((n, ROWS)), np.zeros(n), np.zeros((n, DATA)), np.zeros(nv),
-            np.zeros(n), np.zeros(na), np.zeros(n),
+            np.zeros((n, 3)), np.zeros(na), np.zeros(n),
         )
         for _ in range(2)
     ]  # fmt: skip
@@ -134,8 +140,19 @@ def allocate_columns(k: int, n: int, nv: int, na: int) -> Columns:
     """Room for k variables."""
     return Columns(
         np.zeros((k, nv)), np.zeros((k, n, ROWS)), np.zeros((k, n)), np.zeros((k, n, DATA)),
-        np.zeros((k, nv)), np.zeros((k, n)), np.zeros((k, na)),
+        np.zeros((k, nv)), np.zeros((k, n, 3)), np.zeros((k, na)),
     )  # fmt: skip
+
+
+@kernel
+def add_parting(m, d, key, place, v, out):
+    """out (3,) += half a step of how a contact's paths part at v (nv,), along its rows."""
+    contact, dt = pointer(d + _CONTACT) + key[Key.INDEX] * _CONTACT_SIZE, number(m + _TIMESTEP)
+    frame = numbers(contact + _FRAME, 9)
+    _, a = parting(m, d, key[0], key[1], numbers(contact + _POS, 3), v, dt)
+    for r in range(3):
+        along = frame[3 * r] * a[0] + frame[3 * r + 1] * a[1] + frame[3 * r + 2] * a[2]
+        out[r] += 0.5 * dt * along * (place[Place.RATIO] if r == 2 else 1.0)
 
 
 @kernel
@@ -175,7 +192,7 @@ def _is_near(ref: Reference, i, step: Step, k):
 
 
 @kernel
-def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: Reading):
+def _read(m, d, b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: Reading):
     """Reads the problem of the blocks at the velocity and the impulses of the reference; force
     (cap, ROWS) is overwritten."""
     head, data, column, value = b.head, b.data, b.column, b.value
@@ -187,7 +204,9 @@ def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: 
     for i in range(ref.key.shape[0]):
         k = s.match[i]
         out.found[i] = 1.0 if k >= 0 and _is_near(ref, i, step, k) else 0.0
-        out.speed_w[i] = out.gap[i] = 0.0
+        out.gap[i] = 0.0
+        for r in range(3):
+            out.speed_w[i, r] = 0.0
         for r in range(ROWS):
             out.speed[i, r] = 0.0
         if k < 0:
@@ -204,8 +223,10 @@ def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: 
                 speed += value[a0 + c] * ref.velocity[column[c0 + c]]
                 pushed += value[a0 + c] * ref.correction[column[c0 + c]]
             out.speed[i, r] = speed
-            if r == 0:
-                out.speed_w[i] = pushed
+            if r == 0 or (r < 3 and ref.gripped[i] == 1):
+                out.speed_w[i, r] = pushed
+        if ref.gripped[i] == 1:
+            add_parting(m, d, step.key[k], step.place[k], ref.velocity, out.speed_w[i])
     for j in range(nv):
         s.moved[j] = b.velocity[j] - ref.velocity[j]
     mass_times(b, s.moved, out.push)
@@ -218,9 +239,10 @@ def _read(b: Blocks, count, step: Step, force, ref: Reference, s: Scratch, out: 
     for i in range(ref.key.shape[0]):
         k = s.match[i]
         if k >= 0:
-            force[k, 0] = ref.pushed[i]
+            for r in range(3 if ref.gripped[i] == 1 else 1):
+                force[k, r] = ref.pushed[i, r]
             if head[k, Head.KIND] == Kind.SOFT:
-                force[k, 0] = -data[k, Datum.DRAG] * out.speed_w[i]
+                force[k, 0] = -data[k, Datum.DRAG] * out.speed_w[i, 0]
     for j in range(nv):
         s.moved[j] = -ref.correction[j]
     mass_times(b, s.moved, out.push_w)
@@ -285,7 +307,7 @@ def _evaluate(
         return stop
     b, _, _, request = unpack_problem(address)
     _, step = unpack_step(address)
-    _read(b, step.counts[Count.BLOCKS], step, request.guess, ref, s, out)
+    _read(m, d, b, step.counts[Count.BLOCKS], step, request.guess, ref, s, out)
     if out.act.shape[0] > 0:
         _advance_activations(m, d, s, out)
     return Stop.DONE
@@ -304,6 +326,29 @@ def pose(frame, m, d, config: Config, ground, address):
 
 
 @kernel
+def bend_by_speed(frame, m, d, config: Config, ground, address, velocity, gripped, out):
+    """out (n, 3, nv) := by the velocity v+, what `add_parting` finds of the blocks that are gripped
+    (n,), of the step as it is posed: differences of a quadratic form, exact whatever their
+    length."""
+    if caught(frame, d) != 0:
+        return Stop.ERROR
+    _, step = unpack_step(address)
+    v = velocity.copy()
+    for i in range(out.shape[0]):
+        if gripped[i] == 0:
+            continue
+        for j in range(out.shape[2]):
+            ends = np.zeros((2, 3))
+            for side in range(2):
+                v[j] = velocity[j] + (0.5 if side == 0 else -0.5)
+                add_parting(m, d, step.key[i], step.place[i], v, ends[side])
+            v[j] = velocity[j]
+            for r in range(3):
+                out[i, r, j] = ends[0, r] - ends[1, r]
+    return Stop.DONE
+
+
+@kernel
 def _subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
     """Fills line c with a central difference. A block that is not there on one side is taken to be
     as on the other."""
@@ -317,7 +362,8 @@ def _subtract(plus: Reading, minus: Reading, eps, out: Columns, c):
         if plus.found[i] == 0.0 or minus.found[i] == 0.0:
             continue
         out.gap[c, i] = (plus.gap[i] - minus.gap[i]) * scale
-        out.speed_w[c, i] = (plus.speed_w[i] - minus.speed_w[i]) * scale
+        for r in range(3):
+            out.speed_w[c, i, r] = (plus.speed_w[i, r] - minus.speed_w[i, r]) * scale
         for r in range(ROWS):
             out.speed[c, i, r] = (plus.speed[i, r] - minus.speed[i, r]) * scale
         for k in range(DATA):

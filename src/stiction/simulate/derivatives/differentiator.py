@@ -23,6 +23,7 @@ from stiction.simulate.derivatives.differences import (
     Reference,
     allocate,
     allocate_columns,
+    bend_by_speed,
     differentiate,
     pose,
 )
@@ -191,6 +192,11 @@ class Differentiator:
         n = int(step.counts[Count.BLOCKS])
         key, place = step.key[:n].copy(), step.place[:n].copy()
         match = _match(key, place, record)
+        drag = record[match, Record.GRIPPED]
+        gripped = (drag > 0.0).astype(np.int64)
+        bends = np.zeros((n, 3, self.model.nv))
+        if gripped.any():
+            self._call(bend_by_speed, taken.velocity, gripped, bends)
         return Solved(
             _copied(self._work.blocks),
             key,
@@ -198,7 +204,10 @@ class Differentiator:
             record[match, Record.FORCE : Record.FORCE + 6],
             taken.velocity,
             taken.correction,
-            record[match, Record.CORRECTION],
+            record[match, Record.CORRECTION : Record.CORRECTION + 3],
+            gripped,
+            drag,
+            bends,
             taken.islands[match],
             step.released.copy(),
             law,
@@ -289,7 +298,9 @@ class Differentiator:
         """Central differences of the step's problem at the copy's state, see `differentiate`."""
         m = self.model
         reach = np.array([FOUND_ROUGHLY * self._engine.own.size])
-        reference = Reference(s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed, reach)
+        reference = Reference(
+            s.key, s.place, s.velocity, s.impulse, s.correction, s.pushed, s.gripped, reach
+        )  # fmt: skip
         plus, minus, scratch = allocate(s.count, m.nv, m.nq, m.na)
         out = allocate_columns(len(variable), s.count, m.nv, m.na)
         self._work.step.released[:] = s.released

@@ -112,7 +112,7 @@ def _bend_joints(m, d, which, i, keep, loads, step: Step, w: Working, out: Slope
     far, v = qpos[at] - start[at], numbers(pointer(d + _QVEL), nv)
     curve = -(2.0 * factor[2] + far * (6.0 * factor[3] + 12.0 * factor[4] * far))
     out.speed[i, 0, j] = curve * (step.v_plus[j] - keep * v[j])
-    out.speed_w[i, j] = curve * w.correction[j]
+    out.speed_w[i, 0, j] = curve * w.correction[j]
     out.push_q[j, j] += curve * loads[0, 0]
     out.push_w[j, j] += curve * loads[1, 0]
 
@@ -202,7 +202,7 @@ def _bend_points(
     """The same of two points, whose three rows begin there; rate: B. Of soft ones, what speeds
     change is left as the second line of their own."""
     point, six, dt = meeting.joined[2], meeting.six, number(m + _TIMESTEP)
-    speed, speed_w = out.speed[begin : begin + 3, 0], out.speed_w[begin : begin + 3]
+    speed, speed_w = out.speed[begin : begin + 3, 0], out.speed_w[begin : begin + 3, 0]
     by_speed = out.speed[begin : begin + 3, 1]
     for side in range(2):
         body, sign = _find_point(m, d, which, side, point), 1.0 - 2.0 * side
@@ -246,18 +246,20 @@ def _push_softly(d, dt, b: Blocks, begin, end, loads, step: Step, out: Slopes):
             asked = dt * stiffness * (impedance * out.gap[i, k] + error * slope * farther)
             out.speed[i, 0, k] = -drag * (out.speed[i, 0, k] + asked)
             out.speed[i, 0, k] += loads[0, i - begin] * share * farther
-            out.speed_w[i, k] = -drag * out.speed_w[i, k] + loads[1, i - begin] * share * farther
+            out.speed_w[i, 0, k] = (
+                -drag * out.speed_w[i, 0, k] + loads[1, i - begin] * share * farther
+            )
         c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
         for a in range(width):
             j, x = b.column[c0 + a], b.value[a0 + a]
             for k in range(nv):
                 out.push_q[j, k] += x * out.speed[i, 0, k]
-                out.push_w[j, k] += x * out.speed_w[i, k]
+                out.push_w[j, k] += x * out.speed_w[i, 0, k]
                 kept = (1.0 - dt * rate) * out.gap[i, k] - out.speed[i, 1, k]
                 out.push_v[j, k] += x * drag * kept
     for i in range(begin, end):
         for k in range(nv):
-            out.speed[i, 0, k] = out.speed[i, 1, k] = out.speed_w[i, k] = 0.0
+            out.speed[i, 0, k] = out.speed[i, 1, k] = out.speed_w[i, 0, k] = 0.0
 
 
 @lean
@@ -276,14 +278,14 @@ def differentiate_equalities(
         rate = table(pointer(d + _KBIP), integer(d + _NEFC), 4)[row, 1]
         for i in range(begin, end):
             for k in range(nv):
-                out.speed[i, 0, k] = out.speed[i, 1, k] = out.speed_w[i, k] = out.gap[i, k] = 0.0
+                out.speed[i, 0, k] = out.speed[i, 1, k] = out.speed_w[i, 0, k] = out.gap[i, k] = 0.0
             speed = 0.0
             c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
             for c in range(b.head[i, Head.WIDTH]):
                 out.gap[i, b.column[c0 + c]] = b.value[a0 + c]
                 speed += b.value[a0 + c] * w.correction[b.column[c0 + c]]
             loads[0, i - begin] = w.f[i, 0]
-            loads[1, i - begin] = -b.data[i, Datum.DRAG] * speed if soft else w.pushed[i]
+            loads[1, i - begin] = -b.data[i, Datum.DRAG] * speed if soft else w.pushed[i, 0]
         if end - begin == 1:
             keep = 1.0 - dt * rate if soft else 0.0
             _bend_joints(m, d, which, begin, keep, loads, step, w, out)
@@ -305,7 +307,7 @@ def push_equalities(d, slopes: Slopes, out: Change):
         for k in range(nv):
             out.gap[i] += slopes.gap[i, k] * out.place[k]
             out.speed[i, 0] += slopes.speed[i, 0, k] * out.place[k]
-            out.speed_w[i] += slopes.speed_w[i, k] * out.place[k]
+            out.speed_w[i, 0] += slopes.speed_w[i, 0, k] * out.place[k]
 
 
 @lean
@@ -315,4 +317,4 @@ def pull_equalities(d, slopes: Slopes, g: Change):
     for i in range(integer(d + _NE)):
         for k in range(nv):
             g.place[k] += slopes.gap[i, k] * g.gap[i] + slopes.speed[i, 0, k] * g.speed[i, 0]
-            g.place[k] += slopes.speed_w[i, k] * g.speed_w[i]
+            g.place[k] += slopes.speed_w[i, 0, k] * g.speed_w[i, 0]

@@ -22,7 +22,13 @@ from stiction.contact.derivatives.derivatives import ContactDerivatives, Disturb
 from stiction.contact.derivatives.modes import Answer, over
 from stiction.contact.derivatives.system import ModeSystem
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.block_problem import box_rows, dense_mass, first_rows, to_problem
+from stiction.contact.problem.block_problem import (
+    box_rows,
+    dense_mass,
+    first_rows,
+    rows_by_block,
+    to_problem,
+)
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
 from stiction.simulate.derivatives.differences import Columns
 from stiction.simulate.derivatives.reading import ALIKE
@@ -41,7 +47,10 @@ class Solved:
     impulse: Array  # (n, ROWS)
     velocity: Array  # (nv,) v+
     correction: Array  # (nv,) w
-    pushed: Array  # (n,) impulses of the correction
+    pushed: Array  # (n, 3) impulses of the correction
+    gripped: Indices  # (n,) 1 where it grips, since the paths of the step bend
+    drag: Array  # (n,) of the tangents that it grips
+    bends: Array  # (n, 3, nv) what these part by, as speeds along the rows, by v+
     island: Indices  # (n,)
     released: Indices  # (nactuator,) servos that go by their law at states nearby, clamped or not
     law: str
@@ -91,6 +100,7 @@ class StepLinearization:
         )
         self.law = ContactDerivatives(problem, step.law, step.facets, answer, smoothing)
         self._rows = first_rows(b, n)
+        self._across = rows_by_block(b, n)
         self._source = self._bounded_by()
         self._correct()
 
@@ -119,6 +129,7 @@ class StepLinearization:
         bears = step.impulse[self._contacts, 0] > 0.0
         pressed[self._contacts] = self.law.behaviour.normal & bears
         speed = self._rows @ (step.velocity + step.correction)
+        gripped = step.gripped == 1
         opened = (step.place[:, Place.BENT] == 1.0) & (step.impulse[:, 0] > 0.0)
         for island in np.unique(step.island[step.island >= 0]):
             members = np.flatnonzero(step.island == island)
@@ -134,7 +145,7 @@ class StepLinearization:
             held[joints] = True
             if at_rest:
                 touches = (pressed[contacts] & (step.gap[contacts] <= step.touch)).any()
-                held[contacts] = pressed[contacts] & touches
+                held[contacts] = (pressed[contacts] & touches) | gripped[contacts]
                 continue
             if deep > step.shallow:
                 share = step.shallow / deep
@@ -145,20 +156,29 @@ class StepLinearization:
             wanted = -self._share[contacts] * step.gap[contacts] / step.dt
             fastest = np.abs(speed[contacts]).max(initial=0.0)
             tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest
-            held[contacts] = (step.pushed[contacts] > 0.0) | (pressed[contacts] & tight)
-            held[contacts] |= opened[contacts]
+            held[contacts] = (step.pushed[contacts, 0] > 0.0) | (pressed[contacts] & tight)
+            held[contacts] |= opened[contacts] | gripped[contacts]
             # What lands with the step, and is held by nothing else, does so after it as well.
-            lands = pressed & (step.gap > step.touch) & (step.pushed == 0.0) & held
+            lands = pressed & (step.gap > step.touch) & (step.pushed[:, 0] == 0.0) & held
             at = np.searchsorted(self._contacts, contacts)
             scales = self.law.problem.scales
-            presses = step.pushed[contacts] * scales.inverse_normal[at]
+            presses = step.pushed[contacts, 0] * scales.inverse_normal[at]
             parts = over(np.abs(presses - (speed[contacts] - wanted)), scales.contact[at])
-            self._apart[at] = np.where(lands[contacts] | opened[contacts], np.inf, parts)
+            self._apart[at] = np.where(
+                lands[contacts] | opened[contacts] | gripped[contacts], np.inf, parts
+            )
         self._held = np.flatnonzero(held)
         self._system = None
         if len(self._held):
-            rows = self._rows[self._held]
-            self._system = ModeSystem(dense_mass(step.blocks, step.count), rows, rows)
+            rows, across = self._rows[self._held], self._gripped(self._across)
+            drag = self._gripped(np.repeat(step.drag[:, None], 3, axis=1))
+            mass = dense_mass(step.blocks, step.count) + (across.T * drag) @ across
+            self._system = ModeSystem(mass, rows, rows)
+
+    def _gripped(self, values: Array) -> Array:
+        """Of values (n, 3, ...) of rows, those of tangents that the correction grips."""
+        across = values[self.step.gripped == 1, 1:3]
+        return across.reshape(-1, *values.shape[2:])
 
     @property
     def margin(self) -> float:
@@ -262,5 +282,10 @@ class StepLinearization:
             deepest = self._deepest[i]
             if deepest >= 0:
                 asked[row] -= self._share[i] * step.gap[i] / step.gap[deepest] * gap[deepest]
-        asked = -asked / step.dt - speed[held] - self._rows[held] @ velocity - c.speed_w.T[held]
-        return self._system.solve(c.push_w.T, asked)[0]
+        speed_w = c.speed_w.transpose(1, 2, 0)
+        asked = -asked / step.dt - speed[held] - self._rows[held] @ velocity - speed_w[held, 0]
+        asked -= step.bends[held, 0] @ velocity
+        slip = self._gripped(speed_w) + self._gripped(step.bends) @ velocity
+        drag = self._gripped(np.repeat(step.drag[:, None], 3, axis=1))
+        push = c.push_w.T - self._gripped(self._across).T @ (drag[:, None] * slip)
+        return self._system.solve(push, asked)[0]

@@ -34,7 +34,12 @@ from stiction.kernels.six import add_three, put_three
 from stiction.simulate.derivatives.bodies import Motion, Tree
 from stiction.simulate.derivatives.curvature import CHANGES, GAP, NORMAL, POINT, TANGENT
 from stiction.simulate.derivatives.geometry import Geometry
-from stiction.simulate.derivatives.meetings import Meeting, relative_velocity
+from stiction.simulate.derivatives.meetings import (
+    Meeting,
+    grips_any,
+    relative_bend,
+    relative_velocity,
+)
 
 _GEOM_BODY, _NGEOM = offset("mjModel", "geom_bodyid"), offset("mjModel", "ngeom")
 
@@ -47,7 +52,7 @@ class Maps(NamedTuple):
 
     row: Array  # (n, ROWS, 6) R, torque and force of a unit impulse
     speed: Array  # (n, 2, ROWS, 6) dR . V by motions
-    speed_w: Array  # (n, 2, 6) the same of the first row, at the correction
+    speed_w: Array  # (n, 2, 3, 6) the same of the first rows, at the correction
     gap: Array  # (n, 2, 6)
     total: Array  # (n, 2, 6) wrench of the pair, and that of the correction
     wrench: Array  # (n, 2, 6, 6) its change: column c for motion c
@@ -57,7 +62,7 @@ class Maps(NamedTuple):
 def allocate_maps(n: int) -> Maps:
     """Room for n blocks."""
     return Maps(
-        np.zeros((n, ROWS, 6)), np.zeros((n, 2, ROWS, 6)), np.zeros((n, 2, 6)),
+        np.zeros((n, ROWS, 6)), np.zeros((n, 2, ROWS, 6)), np.zeros((n, 2, 3, 6)),
         np.zeros((n, 2, 6)), np.zeros((n, 2, 6)), np.zeros((n, 2, 6, 6)), np.zeros((n, 2, 6, 6)),
     )  # fmt: skip
 
@@ -178,14 +183,30 @@ def _put_speed(change, at, led, r, scale, axes, meeting: Meeting, velocity, out,
 
 
 @lean
+def _lift_axes(second, pushed, i, grips, meeting: Meeting):
+    """meeting.lift := the same of the force of the correction, impulses pushed[i]."""
+    turn, lift = meeting.turn, meeting.lift
+    for which in range(2):
+        for c in range(3):
+            for k in range(3):
+                lift[which, c, k] = 0.0
+    for r in range(3 if grips else 1):
+        x = pushed[i, r] * (second if r == 2 else 1.0)
+        for which in range(2):
+            for c in range(3):
+                for k in range(3):
+                    lift[which, c, k] += x * turn[which, r, c, k]
+
+
+@lean
 def _map_motion(
-    b: Blocks, i, begin, which, second, roll, push, used, g: Geometry, corrected, meeting: Meeting,
-    maps: Maps,
+    b: Blocks, i, begin, which, second, roll, pushed, grips, used, g: Geometry, corrected,
+    meeting: Meeting, maps: Maps,
 ):  # fmt: skip
-    """What one body's motions add to the maps of a contact that matters, and of its pair; push:
-    impulse of the correction."""
+    """What one body's motions add to the maps of a contact that matters, and of its pair; pushed
+    (n, 3): impulses of the correction; grips: whether that has tangents."""
     change, axes, led = g.change, g.frame[i], g.follows[i] == 0.0
-    at, away, none = 6 * CHANGES * (2 * i + which), meeting.three[0], meeting.none
+    at, away = 6 * CHANGES * (2 * i + which), meeting.three[0]
     to, bears = 36 * (2 * begin + which), meeting.three[1]
     _add_wrench(
         change, at, led, bears[0], bears[1], bears[2], meeting.force, meeting.torque, away,
@@ -197,19 +218,25 @@ def _map_motion(
             line = 6 * (ROWS * (2 * i + which) + r)
             _put_speed(change, at, led, r, scale, axes, meeting, 3, maps.speed, line)
     if corrected:
-        for c in range(3):
-            for k in range(3):
-                none[0, c, k] = push if c == k else 0.0
-        x, y, z = push * axes[0, 0], push * axes[0, 1], push * axes[0, 2]
-        _add_wrench(change, at, False, x, y, z, none, none[1:], away, maps.wrench_w, to)
-        line = 6 * (2 * i + which)
-        _put_speed(change, at, False, 0, 1.0, axes, meeting, 4, maps.speed_w, line)
+        x, y, z = 0.0, 0.0, 0.0
+        for r in range(3 if grips else 1):
+            scale = second if r == 2 else 1.0
+            push = scale * pushed[i, r]
+            x, y, z = x + push * axes[r, 0], y + push * axes[r, 1], z + push * axes[r, 2]
+            line = 6 * (3 * (2 * i + which) + r)
+            velocity = 5 if grips else 4
+            _put_speed(
+                change, at, led and grips, r, scale, axes, meeting, velocity, maps.speed_w, line
+            )
+        _add_wrench(
+            change, at, led and grips, x, y, z, meeting.lift, meeting.none, away, maps.wrench_w, to
+        )
 
 
 @lean
 def _map_contact(
-    b: Blocks, i, begin, moves, place, f, pushed, used, g: Geometry, corrected, meeting: Meeting,
-    maps: Maps,
+    b: Blocks, i, begin, moves, place, f, pushed, gripped, used, g: Geometry, corrected,
+    meeting: Meeting, maps: Maps,
 ):  # fmt: skip
     """Fills the maps of one contact, and adds its part to those of its pair. moves (2,): whether
     anything moves the first body, and the second."""
@@ -218,7 +245,7 @@ def _map_contact(
     for c in range(3):
         away[c] = place[i, Place.X + c] - place[begin, Place.X + c]
         force[c] = 0.0
-    matters = pushed[i] != 0.0
+    matters, grips = pushed[i, 0] != 0.0, gripped[i] == 1
     for r in range(rows):
         scale = second if r == 2 else roll if r == 5 else 1.0
         matters = matters or f[i, r] != 0.0 or used[i, r] == 1
@@ -228,11 +255,14 @@ def _map_contact(
         if r < 3:
             for c in range(3):
                 force[c] += f[i, r] * scale * g.frame[i, r, c]
-    for c in range(6):
-        total[1, c] += pushed[i] * maps.row[i, 0, c]
+    for r in range(3 if grips else 1):
+        for c in range(6):
+            total[1, c] += pushed[i, r] * maps.row[i, r, c]
     if matters:
         _turn_axes(g.frame[i], g.follows[i] > 0.0, meeting.turn)
         _sum_axes(b, i, second, roll, f, meeting)
+        if corrected:
+            _lift_axes(second, pushed, i, grips, meeting)
     for which in range(2):
         if not moves[which]:
             continue
@@ -240,20 +270,24 @@ def _map_contact(
             maps.gap[i, which, axis] = g.change[i, which, GAP, axis]
         if matters:
             _map_motion(
-                b, i, begin, which, second, roll, pushed[i], used, g, corrected, meeting, maps
+                b, i, begin, which, second, roll, pushed, grips, used, g, corrected, meeting, maps
             )
 
 
 @lean
 def _map_pair(
-    d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, used, g: Geometry,
-    ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
+    d, tree: Tree, b: Blocks, begin, end, first, second, place, f, pushed, gripped, half, used,
+    g: Geometry, ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
 ):  # fmt: skip
     """Fills the maps of the contacts from `begin` to `end`, of one pair of geoms of two bodies."""
     point = place[begin, Place.X : Place.X + 3]
     relative_velocity(d, tree, first, second, point, ahead, meeting.six, 3, 7)
     if corrected:
         relative_velocity(d, tree, first, second, point, apart, meeting.six, 4, 7)
+        if grips_any(gripped, begin, end):
+            for c in range(6):
+                meeting.six[5, c] = meeting.six[4, c]
+            relative_bend(d, tree, first, second, point, half, ahead, meeting.six, 5, 7)
     for which in range(2):
         for c in range(6):
             maps.total[begin, which, c] = 0.0
@@ -261,7 +295,9 @@ def _map_pair(
                 maps.wrench[begin, which, c, axis] = maps.wrench_w[begin, which, c, axis] = 0.0
     moves = (tree.last[first] >= 0, tree.last[second] >= 0)
     for i in range(begin, end):
-        _map_contact(b, i, begin, moves, place, f, pushed, used, g, corrected, meeting, maps)
+        _map_contact(
+            b, i, begin, moves, place, f, pushed, gripped, used, g, corrected, meeting, maps
+        )
 
 
 @lean_leaf
@@ -277,12 +313,14 @@ def pair_end(key, begin, count):
 
 @lean
 def map_contacts(
-    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, used, needed, g: Geometry,
-    ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
+    m, d, tree: Tree, b: Blocks, count, key, place, f, pushed, gripped, half, used, needed,
+    g: Geometry, ahead: Motion, apart: Motion, corrected, meeting: Meeting, maps: Maps,
 ):  # fmt: skip
     """Fills the maps of all contacts of geoms that are needed (n,). f (n, ROWS): impulses; pushed
-    (n,): those of the correction; used (n, ROWS): 1 for rows whose speeds matter; ahead, apart:
-    velocities of the bodies at v+ and at the correction; corrected: whether there is one."""
+    (n, 3): those of the correction; gripped (n,): 1 where it has tangents; half: half the
+    step; used (n, ROWS): 1 for rows whose speeds matter; ahead, apart: velocities of the bodies at
+    v+, and accelerations where any is gripped, and at the correction; corrected: whether there is
+    one."""
     body = integers(pointer(m + _GEOM_BODY), pointer(m + _NGEOM))
     begin = 0
     while begin < count:
@@ -290,6 +328,6 @@ def map_contacts(
         if key[begin, Key.INDEX] >= 0 and needed[begin] == 1:
             _map_pair(
                 d, tree, b, begin, end, body[key[begin, 0]], body[key[begin, 1]], place, f, pushed,
-                used, g, ahead, apart, corrected, meeting, maps,
+                gripped, half, used, g, ahead, apart, corrected, meeting, maps,
             )  # fmt: skip
         begin = end

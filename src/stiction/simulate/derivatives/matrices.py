@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stiction.bridge.layout import number, offset
 from stiction.contact.derivatives.held_rows import Held, Size
 from stiction.contact.derivatives.held_system import (
     Solved,
@@ -18,6 +19,7 @@ from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.panel import add_scaled, clear, padded, put_scaled
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows
 from stiction.simulate.derivatives.manifold import turn_step
+from stiction.simulate.derivatives.meetings import grips_any
 from stiction.simulate.derivatives.memory import (
     Working,
     unpack_bodies,
@@ -32,6 +34,8 @@ from stiction.simulate.derivatives.step_system import (
     share_rate,
 )
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
+
+_TIMESTEP = offset("mjModel", "opt", "timestep")
 
 
 @lean
@@ -145,6 +149,30 @@ def _solve_velocity(dt, b: Blocks, count, out: Slopes, h: Held, s: Solved, w: Wo
 
 
 @lean
+def _add_gripped(b: Blocks, count, columns, out: Slopes, s: Solved, w: Working):
+    """w.moved += what the tangents that the correction grips push, by positions and by v+."""
+    nv, slip, pushed = w.sigma.shape[0], w.right, w.acceleration
+    for i in range(count):
+        for r in range(1, 1 + 2 * w.gripped[i]):
+            for k in range(columns):
+                slip[0, k] = 0.0
+            for k in range(nv):
+                slip[0, k] = out.speed_w[i, r, k]
+            for j in range(nv):
+                x = w.bend[i, r, j]
+                if x != 0.0:
+                    add_scaled(slip, 0, x, w.rate, j * columns, columns)
+            width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
+            a0 = b.head[i, Head.VALUE] + r * width
+            for j in range(nv):
+                pushed[j] = 0.0
+                for c in range(width):
+                    pushed[j] += s.by_push[j, b.column[c0 + c]] * b.value[a0 + c]
+            for j in range(nv):
+                add_scaled(w.moved, j * columns, -w.drag[i] * pushed[j], slip, 0, columns)
+
+
+@lean
 def _solve_correction(
     dt, lifted, b: Blocks, out: Slopes, step: Step, h: Held, s: Solved, w: Working
 ):
@@ -154,7 +182,7 @@ def _solve_correction(
     clear(nv, w.moved)
     if lifted == 0:
         return True
-    factored = has_factored_mass(h)
+    factored = has_factored_mass(h) and not grips_any(w.gripped, 0, step.counts[Count.BLOCKS])
     taken = hold_correction(lifted, factored, b, step.counts[Count.BLOCKS], s, w)
     if taken < 0:
         return False
@@ -163,6 +191,11 @@ def _solve_correction(
         i = w.lifted[s.taken[q], 0]
         for k in range(columns):
             w.wanted[q, k] = 0.0
+        if w.gripped[i] == 1:
+            for j in range(nv):
+                x = w.bend[i, 0, j]
+                if x != 0.0:
+                    add_scaled(w.wanted, q * columns, -x, w.rate, j * columns, columns)
         c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
         for c in range(b.head[i, Head.WIDTH]):
             j, x = b.column[c0 + c], b.value[a0 + c]
@@ -170,7 +203,7 @@ def _solve_correction(
         deepest, part = w.deepest[i], share_rate(i, dt, step, w)
         for k in range(nv):
             w.wanted[q, k] -= w.share[i] * out.gap[i, k] / dt + out.speed[i, 0, k]
-            w.wanted[q, k] -= out.speed_w[i, k]
+            w.wanted[q, k] -= out.speed_w[i, 0, k]
         if deepest >= 0:
             for k in range(nv):
                 w.wanted[q, k] += part * out.gap[deepest, k]
@@ -179,6 +212,7 @@ def _solve_correction(
             fill_inverse(s)
         fill_by_push(taken, s)
         add_pushed(s, out.push_w, wide, w.moved)
+        _add_gripped(b, step.counts[Count.BLOCKS], columns, out, s, w)
     add_wanted(taken, s, w.wanted, columns, w.moved)
     return True
 
@@ -236,8 +270,8 @@ def fill_slopes(m, d, address, own):
     _, step = unpack_step(address)
     count = step.counts[Count.BLOCKS]
     differentiate_rows(
-        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.used,
-        w.needed, w.alone, maps, meeting, out,
+        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.gripped,
+        0.5 * number(m + _TIMESTEP), w.used, w.needed, w.alone, maps, meeting, out,
     )  # fmt: skip
 
 

@@ -2,6 +2,12 @@
 to their velocities.
 
 What moves both bodies moves a contact between them along, and changes nothing about it.
+
+Paths that bend part by h A / 2 over a step, as a velocity (`bridge/arcs.py`), A the motion of the
+second body's acceleration less that of the first, joints moving steadily. With S_k, p_k, c_k, v_k
+as in `bodies.py`, V and A of the body that k moves, A_k of what k is fixed to,
+
+    dA / dq_k = S_k x (A - A_k) + p_k x (V - v_k)        dA / dv_k = c_k - V x S_k
 """
 
 from __future__ import annotations
@@ -33,10 +39,12 @@ class Meeting(NamedTuple):
     motion: Array  # (nv, 6) S about the pair's point
     wrench: Array  # (nv, 6) change of (T, F)
     rate: Array  # (nv, 6) change of the relative velocity
+    bend: Array  # (nv, 6) the same with what paths part by, over the step
     turn: Array  # (2, 3, 3, 3) this and the next two: see `maps.py`
     force: Array  # (2, 3, 3)
     torque: Array  # (2, 3, 3)
-    none: Array  # (2, 3, 3) the force of a correction, and no torque
+    lift: Array  # (2, 3, 3) the force of a correction
+    none: Array  # (2, 3, 3)
     three: Array  # (2, 3) where a contact is from the pair's point, and its force
     joined: Array  # (3, 3) impulses of an equality, in a step and at its correction; a point of it
     six: Array  # (10, 6)
@@ -47,8 +55,9 @@ def allocate_meeting(nv: int) -> Meeting:
     none = np.zeros(nv, np.int64)
     return Meeting(
         none, none.copy(), np.zeros((nv, 6)), np.zeros((nv, 6)), np.zeros((nv, 6)),
-        np.zeros((2, 3, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)),
-        np.zeros((2, 3)), np.zeros((3, 3)), np.zeros((10, 6)),
+        np.zeros((nv, 6)), np.zeros((2, 3, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3, 3)),
+        np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), np.zeros((2, 3)), np.zeros((3, 3)),
+        np.zeros((10, 6)),
     )  # fmt: skip
 
 
@@ -132,3 +141,80 @@ def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion
         x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
         about(speed, 6, x, y, z, speed, 7)
         cross_motion(meeting.motion, k, speed, 7, 1.0 * side, out, k)
+
+
+@lean_leaf
+def grips_any(gripped, begin, end):
+    """Whether any of the blocks from `begin` to `end` is marked."""
+    found = False
+    for i in range(begin, end):
+        found = found or gripped[i] == 1
+    return found
+
+
+@lean
+def relative_bend(d, tree: Tree, first, second, point, half, motion: Motion, six, to, spare):
+    """six[to] += half, h / 2, times A about the point; accelerations of the motion are spread."""
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for which in range(2):
+        body = second if which == 0 else first
+        at = 3 * tree.root[body]
+        about(
+            motion.acceleration, body, point[0] - com[at], point[1] - com[at + 1],
+            point[2] - com[at + 2], six, spare,
+        )  # fmt: skip
+        for c in range(6):
+            six[to, c] += (1 - 2 * which) * half * six[spare, c]
+
+
+@lean
+def change_bends(
+    d, tree: Tree, first, second, count, point, half, motion: Motion, meeting: Meeting
+):  # fmt: skip
+    """meeting.bend := meeting.rate and half, h / 2, times dA / dq_k, of each degree of freedom of a
+    meeting."""
+    work, out = meeting.six, meeting.bend
+    nv = meeting.side.shape[0]
+    cdof = table(pointer(d + _CDOF), nv, 6)
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for e in range(count):
+        k = meeting.dofs[e]
+        side = meeting.side[k]
+        body = second if side > 0 else first
+        at = 3 * tree.root[body]
+        six.put(work, 30, motion.acceleration, 6 * body)
+        six.take_scaled(work, 30, 1.0, motion.push, 6 * k)
+        six.put(work, 36, motion.velocity, 6 * body)
+        six.take_scaled(work, 36, 1.0, motion.start, 6 * k)
+        for c in range(6):
+            work[7, c] = 0.0
+        cross_motion(cdof, k, work, 5, half * side, work, 7)
+        cross_motion(motion.six[k], 0, work, 6, half * side, work, 7)
+        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
+        about(work, 7, x, y, z, work, 6)
+        for c in range(6):
+            out[k, c] = meeting.rate[k, c] + work[6, c]
+
+
+@lean
+def bend_by_speed(
+    d, tree: Tree, first, second, count, point, half, motion: Motion, meeting: Meeting
+):  # fmt: skip
+    """meeting.bend := half, h / 2, times dA / dv_k, of each degree of freedom of a meeting."""
+    work, out = meeting.six, meeting.bend
+    nv = meeting.side.shape[0]
+    cdof = table(pointer(d + _CDOF), nv, 6)
+    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
+    for e in range(count):
+        k = meeting.dofs[e]
+        side = meeting.side[k]
+        body = second if side > 0 else first
+        at = 3 * tree.root[body]
+        six.put(work, 36, motion.start, 6 * k)
+        six.take_scaled(work, 36, -1.0, motion.end, 6 * k)
+        six.take_scaled(work, 36, 1.0, motion.velocity, 6 * body)
+        for c in range(6):
+            work[7, c] = 0.0
+        cross_motion(work, 6, cdof, k, half * side, work, 7)
+        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
+        about(work, 7, x, y, z, out, k)

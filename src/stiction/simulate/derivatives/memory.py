@@ -35,7 +35,9 @@ class Working(NamedTuple):
 
     f: Array  # (n, ROWS) impulses
     u: Array  # (n, ROWS) speeds less bounds
-    pushed: Array  # (n,) impulses of the correction
+    pushed: Array  # (n, 3) impulses of the correction
+    gripped: Indices  # (n,) 1 where that grips, since the paths of the step bend
+    drag: Array  # (n,) of the tangents that it grips
     pressed: Indices  # (n,) 1 where a contact holds its normal
     source: Indices  # (n,) the block whose gap a bound is, or -1
     share: Array  # (n,) of the gap that the correction takes back
@@ -43,6 +45,7 @@ class Working(NamedTuple):
     lifted: Indices  # (n, 2) block and row, as in `Held`, of what the correction holds
     along: Array  # (n, 2) their directions, which normals have none of
     normal: Array  # (n, nv) their rows, padded
+    bend: Array  # (n, 3, nv) of gripped contacts, what paths part by along the rows, by v+
     used: Indices  # (n, ROWS) 1 for rows whose speeds matter
     needed: Indices  # (n,) 1 where a contact of its pair of geoms matters
     sigma: Array  # (nv,) speeds of the problem
@@ -73,11 +76,12 @@ class Transition:
         motions = [allocate_motion(m.nbody, nv) for _ in range(4)]
         held = allocate_held(nv, rows)
         working = Working(
-            np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros(n), np.zeros(n, np.int64),
-            np.zeros(n, np.int64), np.zeros(n), np.zeros(n, np.int64),
-            np.zeros((n, 2), np.int64), np.zeros((n, 2)), np.zeros((n, padded(nv))),
-            np.zeros((n, ROWS), np.int64), np.zeros(n, np.int64), np.zeros(nv),
-            np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv), alone, quaternion_dofs(m),
+            np.zeros((n, ROWS)), np.zeros((n, ROWS)), np.zeros((n, 3)), np.zeros(n, np.int64),
+            np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n),
+            np.zeros(n, np.int64), np.zeros((n, 2), np.int64), np.zeros((n, 2)),
+            np.zeros((n, padded(nv))), np.zeros((n, 3, nv)), np.zeros((n, ROWS), np.int64),
+            np.zeros(n, np.int64), np.zeros(nv), np.zeros((n, ROWS)), np.zeros(nv), np.zeros(nv),
+            alone, quaternion_dofs(m),
             np.zeros((2, 3, 3)), np.zeros((nv, columns)), np.zeros((nv, columns)),
             np.zeros((nv, columns)), np.zeros((rows, 6)), np.zeros(rows),
             np.zeros((nv, columns)),
@@ -85,7 +89,7 @@ class Transition:
         slopes = Slopes(
             np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((nv, na)), np.zeros((nv, nu)),
             np.zeros((n, ROWS, nv)), np.zeros((n, nv)), np.zeros((nv, padded(nv))),
-            np.zeros((n, nv)),
+            np.zeros((n, 3, nv)),
             np.zeros((na, na)), np.zeros((na, nu)),
         )  # fmt: skip
         self._tuples: Any = (

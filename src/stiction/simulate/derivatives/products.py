@@ -12,7 +12,7 @@ from stiction.contact.derivatives.held_system import Solved, solve_back, solve_f
 from stiction.contact.derivatives.soft_system import gives_way, solve_softly, solve_softly_back
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.solvers.workspace import unpack_problem
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.simulate.derivatives.bodies import spread_velocity
 from stiction.simulate.derivatives.contact_products import (
     Change,
@@ -68,6 +68,25 @@ def _integrate(dt, step: Step, w: Working, c: Change, x, out, back):
                 c.moved[j + i] = moved
 
 
+@lean_leaf
+def _push_along(b: Blocks, i, r, impulse, out):
+    """out (nv,) += that impulse along row r of block i."""
+    width, c0 = b.head[i, Head.WIDTH], b.head[i, Head.COLUMN]
+    a0 = b.head[i, Head.VALUE] + r * width
+    for e in range(width):
+        out[b.column[c0 + e]] += impulse * b.value[a0 + e]
+
+
+@lean_leaf
+def _speed_along(b: Blocks, i, r, v):
+    """Speed along row r of block i at v (nv,)."""
+    width, total = b.head[i, Head.WIDTH], 0.0
+    c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE] + r * width
+    for e in range(width):
+        total += b.value[a0 + e] * v[b.column[c0 + e]]
+    return total
+
+
 @lean
 def push_forward(m, d, dt, lifted, address, own, state, control, end):
     """end (2 nv + na,) := A state + B control; whether there is one answer."""
@@ -89,8 +108,8 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
             push += out.push_u[j, k] * control[k]
         c.push[j], c.push_w[j], c.moved[j] = push, push_w, 0.0
     push_contacts(
-        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.needed, maps,
-        meeting, c,
+        m, d, tree, b, count, step.key, step.place, ahead, apart, is_corrected(w), w.gripped,
+        0.5 * dt, w.needed, maps, meeting, c,
     )  # fmt: skip
     push_equalities(d, out, c)
     push_rows(dt, b, h, w.source, c)
@@ -105,12 +124,21 @@ def push_forward(m, d, dt, lifted, address, own, state, control, end):
         taken = hold_correction(lifted, has_factored_mass(h), b, count, s, w)
         if taken < 0:
             return False
+        for i in range(count):
+            for r in range(1, 1 + 2 * w.gripped[i]):
+                slip = c.speed_w[i, r]
+                for j in range(nv):
+                    slip += w.bend[i, r, j] * c.rate[j]
+                _push_along(b, i, r, -w.drag[i] * slip, c.push_w)
         for a in range(lifted):
             i, total = w.lifted[a, 0], 0.0
+            if w.gripped[i] == 1:
+                for j in range(nv):
+                    total -= w.bend[i, 0, j] * c.rate[j]
             c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
             for e in range(b.head[i, Head.WIDTH]):
                 total -= b.value[a0 + e] * c.rate[b.column[c0 + e]]
-            total -= w.share[i] * c.gap[i] / dt + c.speed[i, 0] + c.speed_w[i]
+            total -= w.share[i] * c.gap[i] / dt + c.speed[i, 0] + c.speed_w[i, 0]
             if w.deepest[i] >= 0:
                 total += share_rate(i, dt, step, w) * c.gap[w.deepest[i]]
             c.wanted[a] = total
@@ -135,14 +163,23 @@ def _pull_correction(dt, lifted, b: Blocks, step: Step, s: Solved, w: Working, g
     if taken < 0:
         return False
     solve_back(lifted, taken, s, g.moved, g.push_w, g.wanted)
+    for i in range(step.counts[Count.BLOCKS]):
+        for r in range(1, 1 + 2 * w.gripped[i]):
+            slip = -w.drag[i] * _speed_along(b, i, r, g.push_w)
+            g.speed_w[i, r] += slip
+            for j in range(g.rate.shape[0]):
+                g.rate[j] += slip * w.bend[i, r, j]
     for a in range(lifted):
         i, x = w.lifted[a, 0], g.wanted[a]
+        if w.gripped[i] == 1:
+            for j in range(g.rate.shape[0]):
+                g.rate[j] -= w.bend[i, 0, j] * x
         c0, a0 = b.head[i, Head.COLUMN], b.head[i, Head.VALUE]
         for e in range(b.head[i, Head.WIDTH]):
             g.rate[b.column[c0 + e]] -= b.value[a0 + e] * x
         g.gap[i] -= w.share[i] * x / dt
         g.speed[i, 0] -= x
-        g.speed_w[i] -= x
+        g.speed_w[i, 0] -= x
         if w.deepest[i] >= 0:
             g.gap[w.deepest[i]] += share_rate(i, dt, step, w) * x
     return True
@@ -160,7 +197,9 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
     nv, na, nu = out.push_q.shape[0], out.push_a.shape[1], out.push_u.shape[1]
     count, corrected = step.counts[Count.BLOCKS], is_corrected(w)
     for i in range(count):
-        g.gap[i] = g.speed_w[i] = 0.0
+        g.gap[i] = 0.0
+        for r in range(3):
+            g.speed_w[i, r] = 0.0
         for r in range(ROWS):
             g.speed[i, r] = 0.0
     _integrate(dt, step, w, g, gradient, g.place, True)
@@ -181,7 +220,7 @@ def pull_back(m, d, dt, lifted, address, own, gradient, by_state, by_control):
         spread_velocity(d, tree, g.push_w, back_w)
     pull_contacts(
         m, d, tree, b, count, step.key, step.place, ahead, apart, back, back_w, corrected,
-        w.needed, maps, meeting, g,
+        w.gripped, 0.5 * dt, w.needed, maps, meeting, g,
     )  # fmt: skip
     pull_equalities(d, out, g)
     for k in range(nv):

@@ -19,6 +19,7 @@ from stiction.simulate.derivatives.geometry import Geometry
 from stiction.simulate.derivatives.maps import pair_end
 from stiction.simulate.derivatives.memory import Working, unpack_working
 from stiction.simulate.derivatives.motions import six_dot
+from stiction.simulate.derivatives.step_system import is_corrected
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.finish import is_open
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
@@ -55,6 +56,8 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
             if step.place[i, Place.BENT] == 1.0:
                 closed = gap
             b.head[i, Head.KIND] = Kind.CONTACT  # one that is open was held
+            if step.record[i, Record.GRIPPED] > 0.0:
+                b.data[i, Datum.SURFACE] = b.data[i, Datum.SURFACE_2] = 0.0
             contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
             b.head[i, Head.ROWS] = integer(contact + _DIM)
         if b.head[i, Head.KIND] == Kind.BOX:
@@ -120,9 +123,9 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 w.deepest[i] = which if share < 1.0 else -1
             if apart > config.slack and not joined:
                 off = abs(speed[i, 0] + w.share[i] * gap / dt)
-                holds = w.pushed[i] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
+                holds = w.pushed[i, 0] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
                 holds = holds or is_open(i, step)
-            if holds:
+            if holds or w.gripped[i] == 1:
                 w.lifted[count, 0], w.lifted[count, 1] = i, 0
                 count += 1
     return count
@@ -143,7 +146,11 @@ def read_step(m, d, config: Config, law, facets, smoothing, address, own):
         w.correction[j] = newton.v[j] - step.v_plus[j]
         w.sigma[j] = grading.own[j]
     for i in range(count):
-        w.pushed[i], w.pressed[i] = step.record[i, Record.CORRECTION], 0
+        w.pressed[i], w.gripped[i] = 0, 0
+        if step.record[i, Record.GRIPPED] > 0.0 and is_corrected(w):
+            w.gripped[i], w.drag[i] = 1, step.record[i, Record.GRIPPED]
+        for r in range(3):
+            w.pushed[i, r] = step.record[i, Record.CORRECTION + r]
         for r in range(ROWS):
             w.f[i, r] = step.record[i, Record.FORCE + r]
             w.u[i, r] = 0.0
@@ -173,7 +180,7 @@ def mark_needed(count, lifted, every, h: Held, key, w: Working):
     """w.needed := whether a pair's contacts matter, or all: those that push, are held, or have a
     gap that others are held by. lifted: how many rows the correction holds."""
     for i in range(count):
-        w.needed[i] = 1 if every or w.pushed[i] != 0.0 else 0
+        w.needed[i] = 1 if every or w.pushed[i, 0] != 0.0 else 0
         for r in range(ROWS):
             if w.f[i, r] != 0.0:
                 w.needed[i] = 1

@@ -39,12 +39,13 @@ from stiction.simulate.derivatives.equalities import differentiate_equalities
 from stiction.simulate.derivatives.geometry import differentiate_contacts
 from stiction.simulate.derivatives.maps import map_contacts
 from stiction.simulate.derivatives.matrices import fill_matrices, fill_slopes
+from stiction.simulate.derivatives.meetings import grips_any
 from stiction.simulate.derivatives.memory import unpack_bodies, unpack_solution, unpack_working
 from stiction.simulate.derivatives.products import pull_back, push_forward
 from stiction.simulate.derivatives.reading import drop_spanned, mark_needed, mark_used, read_step
 from stiction.simulate.derivatives.smooth import differentiate_actuators, differentiate_springs
 from stiction.simulate.derivatives.spinning import differentiate_spins
-from stiction.simulate.derivatives.step_system import is_corrected
+from stiction.simulate.derivatives.step_system import bend_rows, is_corrected
 from stiction.simulate.time_stepping.config import Stop, read_config
 from stiction.simulate.time_stepping.loop import Slot, begin, begin_as, slot
 from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
@@ -133,7 +134,8 @@ def _clear(count, used, out: Slopes):
     clear(nv, out.push_a)
     clear(nv, out.push_u)
     clear(count, out.gap)
-    clear(count, out.speed_w)
+    for i in range(count):
+        clear(3, out.speed_w[i])
     for i in range(count):
         for r in range(ROWS):
             if used[i, r] == 1:
@@ -155,10 +157,15 @@ def _find_maps(m, d, address, own, summed):
     spread_velocity(d, tree, step.v_plus, ahead)
     if corrected:
         spread_velocity(d, tree, w.correction, apart)
+    if grips_any(w.gripped, 0, count):
+        for j in range(w.acceleration.shape[0]):
+            w.acceleration[j] = 0.0
+        spread_acceleration(d, tree, step.v_plus, w.acceleration, ahead)
     map_contacts(
-        m, d, tree, b, count, step.key, step.place, w.f, w.pushed, w.used, w.needed, geometry,
-        ahead, apart, corrected, meeting, maps,
+        m, d, tree, b, count, step.key, step.place, w.f, w.pushed, w.gripped, 0.5 * dt, w.used,
+        w.needed, geometry, ahead, apart, corrected, meeting, maps,
     )  # fmt: skip
+    bend_rows(m, d, tree, count, step.key, step.place, ahead, dt, maps, meeting, w)
     load_bodies(
         m, d, tree, w.alone, count if summed else 0, step.key, step.place, w.needed, -dt,
         corrected, maps, load, load_w,

@@ -72,6 +72,10 @@ class Config(NamedTuple):
     """Whether clamps may take the damping of servos away (`bridge/servos.py`)."""
     rough: float
     """Gap that counts as none, of contacts of meshes [m]."""
+    bends: bool
+    """Whether what the paths of a step part by is taken back at position level (`bridge/arcs.py`):
+    by Coulomb's law, and where nothing bounces. Other laws act on what is at zero distance even
+    where it does not press."""
 
     def as_array(self) -> Array:
         """(entries,) for `read_config`."""
@@ -102,4 +106,5 @@ def read_config(address):
         number(address + 136),
         number(address + 144) != 0.0,
         number(address + 152),
+        number(address + 160) != 0.0,
     )

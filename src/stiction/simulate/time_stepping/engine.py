@@ -239,6 +239,10 @@ class TimeEngine:
             near, rough = max(near, fall), max(rough, fall)
         budget = settings.budget
         driven = not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION
+        form = settings.contact.compiled  # whatever solves it, the law is the same
+        coulomb = form is not None and form.law == Law.COULOMB
+        slack = TOUCHING * size if pushed_out else np.inf
+        bounce = bounce_speed(opt, size) if self._restitution.any() else np.inf
         return Config(
             np.int64(compiled.law if compiled is not None and in_loop else -1),
             np.int64(0 if compiled is None else compiled.facets),
@@ -253,15 +257,16 @@ class TimeEngine:
             TOUCHING * size,
             near,
             settings.contact.sustained.kind is Kind.HOLD,
-            TOUCHING * size if pushed_out else np.inf,
+            slack,
             SHALLOW * size,
             DEEP if pushed_out else np.inf,
             np.int64(
                 0 if budget is None else ticks_per_second() * max(LEAST_BUDGET, budget - CALL_TIME)
             ),
-            bounce_speed(opt, size) if self._restitution.any() else np.inf,
+            bounce,
             settings.delassus != "assembly" and driven and has_servos(own.model),
             rough,
+            coulomb and slack < np.inf and bounce == np.inf,
         )
 
     def step(self, data: mujoco.MjData, nstep: int, controlled: bool = False) -> Report:

@@ -27,6 +27,7 @@ from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.grip import grip_island
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.led import loosen
 from stiction.simulate.time_stepping.pose import count_soft_rows
@@ -67,7 +68,9 @@ def remember(b: Blocks, step: Step, count, f, u, request: Request):
         record[i, Record.FRICTION] = b.data[i, Datum.SLIDE]
         record[i, Record.BUILT] = request.built[i]
         record[i, Record.INPUTS] = request.inputs[i]
-        record[i, Record.CORRECTION] = record[i, Record.JAMMED] = 0.0
+        for r in range(3):
+            record[i, Record.CORRECTION + r] = 0.0
+        record[i, Record.JAMMED] = record[i, Record.GRIPPED] = 0.0
     step.counts[Count.OLD] = count
 
 
@@ -153,7 +156,8 @@ def _steps_jammed(g: Graph, k, step: Step):
 
 @lean
 def pose_overlap(
-    m, config: Config, b: Blocks, g: Graph, newton: NewtonWorkspace, request: Request, step: Step
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace,
+    request: Request, step: Step,
 ):  # fmt: skip
     """Turns the blocks into the problem that takes overlap back at position level, if there is
     any, and closes the gaps of what `is_open`; returns how far positions are off, or zero.
@@ -168,13 +172,14 @@ def pose_overlap(
     farthest, deepest = 0.0, 0.0
     for k in range(g.size[Size.ISLANDS]):
         off, deep = _depth(b, g, k, step)
+        off = max(off, grip_island(m, d, config, b, g, s, k, newton, step, deep))
         farthest, deepest = max(farthest, off), max(deepest, deep)
     for i in range(step.counts[Count.LED_ROWS]):
         if step.place[i, Place.LED] > 0.0:
             lag = _lag(i, dt, b, newton, step)
             deepest = max(deepest, step.place[i, Place.LED] * abs(lag))
     farthest = max(farthest, deepest)
-    step.counts[Count.PROJECTED] = 0
+    step.counts[Count.PROJECTED] = step.counts[Count.GRIPPED] = 0
     step.figure[Figure.GAP] = -deepest
     for j in range(newton.v.shape[0]):
         newton.v[j] = 0.0
@@ -201,10 +206,18 @@ def pose_overlap(
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
                 bound = -(gap if gap > 0.0 else share * gap) / dt - speed
-                if is_open(i, step):
+                gripped = step.record[i, Record.GRIPPED] > 0.0
+                if gripped or is_open(i, step):
                     b.head[i, Head.KIND] = Kind.HOLD
-                if not far > config.slack:
+                elif not far > config.slack:
                     bound = min(bound, 0.0)
+                if gripped:
+                    b.head[i, Head.ROWS] = 3
+                    b.data[i, Datum.DRAG] = step.record[i, Record.GRIPPED]
+                    bound -= step.kept[i, Datum.SURFACE]
+                    b.data[i, Datum.SURFACE] = step.kept[i, Datum.SURFACE + 1]
+                    b.data[i, Datum.SURFACE + 1] = step.kept[i, Datum.SURFACE + 2]
+                    step.counts[Count.GRIPPED] += 1
             step.kept[i, Datum.BOUND] = bound
             asks = b.head[i, Head.KIND] == Kind.HOLD or bound > 0.0
             b.data[i, Datum.BOUND] = 0.0 if known and asks else bound
@@ -266,7 +279,8 @@ def check_overlap(
             part_jammed(address, k)
     step.counts[Count.PROJECTED] = 1
     for i in range(count):
-        step.record[i, Record.CORRECTION] = newton.f[i, 0]
+        for r in range(b.head[i, Head.ROWS]):
+            step.record[i, Record.CORRECTION + r] = newton.f[i, r]
 
 
 @lean

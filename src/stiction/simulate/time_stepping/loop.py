@@ -300,7 +300,7 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         begun = ticks()
         forget_moving(g, s, newton.v, request.inputs)
         write_step(m, d, config, b, newton, grading, request, step)
-        deepest = pose_overlap(m, config, b, g, newton, request, step)
+        deepest = pose_overlap(m, d, config, b, g, s, newton, request, step)
         if deepest > 0.0:
             warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
             ask(
@@ -308,6 +308,8 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 config.budget,
             )  # fmt: skip
             request.setting[Setting.COARSE] = 1
+            if counts[Count.GRIPPED] > 0:
+                request.setting[Setting.LAW] = Law.VISCOUS
             if counts[Count.LED_ROWS] > 0:
                 free_all(address)
             solve_all(address, counts[Count.BLOCKS])

@@ -25,7 +25,6 @@ from stiction.bridge.mass import read_mass
 from stiction.bridge.rows import Key, Place, count_blocks, read_normals, read_rows
 from stiction.bridge.servos import add_released
 from stiction.bridge.shared_points import hold_once
-from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import (
     ROWS,
     Blocks,
@@ -394,12 +393,9 @@ def fill_blocks(m, d, config: Config, b: Blocks, step: Step, address):
     step.counts[Count.NEED_ENTRIES] = entries
     if blocks > b.head.shape[0] or entries > b.value.shape[0]:
         return False
-    # Gaps that bent paths leave are closed with overlap, where contacts press and do not bounce;
-    # other laws act on what is at zero distance even where it does not press.
-    bends = config.law == Law.COULOMB and config.slack < np.inf and config.bounce == np.inf
     count = read_rows(
         m, d, b, config.rigid, config.viscosity, config.touch, config.near, config.rough,
-        config.shallow, config.deep, bends, step.key, step.place,
+        config.shallow, config.deep, config.bends, step.key, step.place,
     )  # fmt: skip
     if config.once:
         place = step.place[:count]

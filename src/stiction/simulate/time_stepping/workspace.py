@@ -75,6 +75,8 @@ class Count(IntEnum):
     """1 if a tree turns fast (`whirling.py`)."""
     LED_ROWS = 23
     """Blocks up to the last one that a mocap body leads (`led.py`)."""
+    GRIPPED = 24
+    """Contacts that the overlap's problem grips (`finish.py`)."""
 
 
 class Seen(IntEnum):
@@ -141,14 +143,17 @@ class Record(IntEnum):
     BUILT = 19
     """What answered its island (`Request.built`)."""
     CORRECTION = 20
-    """Impulse that pushed overlap out."""
-    INPUTS = 21
+    """This and the next two: impulses that took overlap back, along the first rows."""
+    INPUTS = 23
     """Digest of its island (`Request.inputs`)."""
-    JAMMED = 22
+    JAMMED = 24
     """Steps in a row that its island's overlap was not taken back whole."""
+    GRIPPED = 25
+    """Impulse per speed of the tangents that its overlap's problem grips, since the paths of a step
+    bend (`bridge/arcs.py`), else 0."""
 
 
-RECORDS = int(Record.JAMMED) + 1
+RECORDS = int(Record.GRIPPED) + 1
 
 
 class Answer(IntEnum):

@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.interior_point.columns import MU
 from stiction.contact.solvers.workspace import InteriorWorkspace
@@ -68,6 +68,8 @@ def classify(b: Blocks, g: Graph, k, law, w: InteriorWorkspace, weight):
             w.unit[i, 0] = Unit.LINEAR
         elif kind == Kind.HOLD or (kind == Kind.BOX and data[Datum.LIMIT] == np.inf):
             w.unit[i, 0] = Unit.HELD
+            if is_gripped(b, i) and weight[i, 1] > 0.0:
+                w.unit[i, 1] = Unit.LINEAR
         elif kind == Kind.BOX:
             if data[Datum.LIMIT] > 0.0:
                 w.unit[i, 0] = Unit.INTERVAL

@@ -1,0 +1,121 @@
+"""Which contacts the overlap's problem of a step grips: paths that bend, at position level.
+
+What a gripper holds while it turns moves on another path than the fingers do (`bridge/arcs.py`).
+Where bodies turn alike and a contact sticks, the correction of the step's positions takes back what
+these part by, across the face and along it.
+
+A face has more contacts than its bodies need, and which of them press is the solver's choice. Those
+beside them that do not press, and rest as well, are gripped with them: what the correction is
+depends on velocities alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.bridge.arcs import join_alike, parting
+from stiction.bridge.layout import number, numbers, offset, pointer, size_of
+from stiction.bridge.rows import Key, Place
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.graph import Graph
+from stiction.contact.problem.modes import Mode
+from stiction.contact.solvers.interior_point.iteration import is_small
+from stiction.contact.solvers.workspace import NewtonWorkspace
+from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.sparse import BlockMatrix
+from stiction.simulate.time_stepping.config import Config
+from stiction.simulate.time_stepping.workspace import Record, Step
+
+_TIMESTEP = offset("mjModel", "opt", "timestep")
+_CONTACT_SIZE, _CONTACT = size_of("mjContact"), offset("mjData", "contact")
+_POS, _FRAME = offset("mjContact", "pos"), offset("mjContact", "frame")
+
+LEAST_MOTION = 1e-9
+"""Motion of a joint in a step beside which no path bends [m, rad]."""
+
+GRIP = 1e4
+"""How hard taking back what paths part by along a face is, over what of the bodies moves there.
+Normals come first: where both contradict each other, as of a part that stands askew between two
+fingers, they have it all. What is left is a ten-thousandth."""
+
+
+@lean
+def _moves(g: Graph, s: BlockMatrix, k, v, dt):
+    """Whether anything of island k moves at speeds v by what counts in a step."""
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            if abs(v[j]) * dt > LEAST_MOTION:
+                return True
+    return False
+
+
+@lean_leaf
+def _can_grip(b: Blocks, i, newton: NewtonWorkspace):
+    """Whether block i is a contact with friction, of surfaces that do not move."""
+    data = b.data[i]
+    grips = b.head[i, Head.KIND] == Kind.CONTACT and b.head[i, Head.ROWS] > 2
+    grips = grips and newton.weight[i, 1] > 0.0 and data[Datum.SLIDE] > 0.0
+    return grips and data[Datum.SURFACE] == 0.0 and data[Datum.SURFACE_2] == 0.0
+
+
+@lean
+def _part(m, d, b: Blocks, i, newton: NewtonWorkspace, step: Step, dt):
+    """Grips contact i, if its bodies turn alike; how far their paths part there, else 0 [m]."""
+    contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
+    at, frame, size = numbers(contact + _POS, 3), numbers(contact + _FRAME, 9), 0.0
+    alike, a = parting(m, d, step.key[i, 0], step.key[i, 1], at, step.v_plus, dt)
+    if not alike:
+        return 0.0
+    step.record[i, Record.GRIPPED] = GRIP / max(newton.weight[i, 1], newton.weight[i, 2])
+    for r in range(3):
+        along = frame[3 * r] * a[0] + frame[3 * r + 1] * a[1] + frame[3 * r + 2] * a[2]
+        size += along * along
+        along *= step.place[i, Place.RATIO] if r == 2 else 1.0
+        step.kept[i, Datum.SURFACE + r] = 0.5 * dt * along
+    return 0.5 * dt * dt * np.sqrt(size)
+
+
+@lean
+def _rests_beside(m, b: Blocks, g: Graph, k, i, newton: NewtonWorkspace, step: Step, slack, dt):
+    """Whether contact i, which nothing presses, rests as well beside one that is gripped, of the
+    same two bodies."""
+    slip = max(abs(newton.u[i, 1]), abs(newton.u[i, 2]))
+    if not dt * max(abs(newton.u[i, 0]), slip) <= slack:
+        return False
+    for at in range(g.members[k], g.members[k + 1]):
+        o = g.member[at]
+        gripped = step.record[o, Record.GRIPPED] > 0.0 and step.record[o, Record.FORCE] > 0.0
+        if gripped and join_alike(m, step.key[i], step.key[o]):
+            return True
+    return False
+
+
+@lean
+def grip_island(
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspace,
+    step: Step, deep,
+):  # fmt: skip
+    """Marks contacts of island k, whose overlap is `deep`, that are gripped, and notes in
+    `step.kept` what their paths part by, as speeds along their rows; how far that is at the
+    most [m]."""
+    dt, most = number(m + _TIMESTEP), 0.0
+    bends = config.bends and is_small(g, k) and deep <= config.shallow
+    if not bends or not _moves(g, s, k, step.v_plus, dt):
+        return most
+    begin, end = g.members[k], g.members[k + 1]
+    for at in range(begin, end):
+        i = g.member[at]
+        if np.int64(step.record[i, Record.MODE]) == Mode.STICK and _can_grip(b, i, newton):
+            most = max(most, _part(m, d, b, i, newton, step, dt))
+    if not most > config.slack:
+        for at in range(begin, end):
+            step.record[g.member[at], Record.GRIPPED] = 0.0
+        return most
+    for at in range(begin, end):
+        i = g.member[at]
+        if np.int64(step.record[i, Record.MODE]) != Mode.SEPARATE or not _can_grip(b, i, newton):
+            continue
+        if _rests_beside(m, b, g, k, i, newton, step, config.slack, dt):
+            most = max(most, _part(m, d, b, i, newton, step, dt))
+    return most
