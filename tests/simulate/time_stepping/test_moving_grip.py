@@ -68,6 +68,22 @@ def test_what_a_swinging_gripper_holds_does_not_creep_along_the_fingers(part):
     assert np.linalg.norm(seen_by_the_finger(model, data) - start) < 1e-6
 
 
+def test_fingers_that_press_on_each_other_do_not_move_the_arm():
+    # They close along their rails and nowhere else: what is across is rounding.
+    alone = gripper("box").replace('name="part" pos="0 0 .4"', 'name="part" pos="0 0 .1"')
+    model = mujoco.MjModel.from_xml_string(
+        alone.replace('contype="1"', 'contype="1" conaffinity="1"')
+    )
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    pressed, before = 0, data.qpos[:6].copy()
+    for report in swing(sim, data, 600):
+        pressed += any(contact.force[0] > 1.0 for contact in report.contacts)
+        way = data.qpos[:6] - before
+        np.testing.assert_allclose(way, model.opt.timestep * data.qvel[:6], atol=1e-7)
+        before = data.qpos[:6].copy()
+    assert pressed > 500
+
+
 @pytest.mark.parametrize("part", ["cylinder", "sphere"])
 def test_derivatives_of_a_step_of_a_turning_gripper(part):
     model = mujoco.MjModel.from_xml_string(gripper(part))

@@ -55,6 +55,7 @@ from stiction.contact.solvers.proximal import (
     AFRESH,
     EXACT,
     IMPULSES,
+    MODES,
     ONE_BY_ONE,
     copy_island,
     enter_cones,
@@ -127,9 +128,10 @@ the next step, and gone after some. What a gripper that moves holds by four pads
 nanometres, of which rounding leaves no two contacts the same: which three of sixteen bear the
 correction takes up to 140 factorizations to find out, and changes in every step."""
 
-PARTING = Start(0.0, 1e-3, 10.0, 1.0, 1.0, 1e-11)
-"""Of that correction: with so much compliance contacts that contradict each other by rounding share
-it, and those that agree are held exactly after some iterations with the same factor."""
+PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE = 1e-3, 10, 1
+"""Compliance and iterations, at most and without half the residual, of that correction: with so
+much compliance contacts that contradict each other by rounding share it, and those that agree are
+held exactly after some iterations with the same factor."""
 
 FEW_NODES, FEW_DOFS = 12, 160
 """Trees and bodies of an island that is searched for its modes before the interior point is asked,
@@ -451,9 +453,9 @@ def _part(address, k, load, g: Graph, s: BlockMatrix, work, request):
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
     else:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
-    keep, eps, limit, patience, _, enough = PARTING
+    enough = 10.0 ** -request.setting[Setting.DIGITS]
     return refine(
-        address, k, load, np.int64(keep), eps, np.int64(limit), np.int64(patience), enough, np.inf
+        address, k, load, MODES, PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf
     )
 
 
@@ -650,7 +652,7 @@ def solve_blocks(address, count):
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
         mark_tree(b, g, s, k, y.x)
-        coarse = setting[Setting.COARSE] == 1
+        coarse = setting[Setting.DIGITS] > 0
         if coarse and not small:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)

@@ -38,8 +38,9 @@ class Setting(IntEnum):
     what is at hand can be mended, and no path that turns."""
     FACTORIZATIONS = 5
     """Count, written by the solvers."""
-    COARSE = 6
-    """1 if most of an answer is enough on islands that are not small (`coarse.py`)."""
+    DIGITS = 6
+    """Digits of the overlap's correction that are wanted, of which most are enough on islands that
+    are not small (`coarse.py`); 0 where all of an answer is."""
     LATEST = 7
     """Tick at which sweeps end that make up for attempts past the deadline."""
     BRIEF = 8

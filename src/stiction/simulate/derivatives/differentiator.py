@@ -215,6 +215,7 @@ class Differentiator:
             float(self.model.opt.timestep),
             self._alike(key),
             float(config.touch),
+            float(config.near),
             float(config.slack),
             float(config.shallow),
         )

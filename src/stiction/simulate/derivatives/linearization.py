@@ -58,6 +58,7 @@ class Solved:
     dt: float
     alike: Array  # (n,) difference of gaps of one pair that does not count [m]
     touch: float
+    near: float
     slack: float
     shallow: float
 
@@ -140,12 +141,13 @@ class StepLinearization:
             deep = float(depth.max())
             ahead = contacts[opened[contacts]]
             at_rest = not max(deep, step.gap[ahead].max(initial=0.0)) > step.slack
+            at_rest &= not gripped[members].any()
             if np.isinf(step.slack):
                 continue
             held[joints] = True
             if at_rest:
                 touches = (pressed[contacts] & (step.gap[contacts] <= step.touch)).any()
-                held[contacts] = (pressed[contacts] & touches) | gripped[contacts]
+                held[contacts] = pressed[contacts] & touches
                 continue
             if deep > step.shallow:
                 share = step.shallow / deep
@@ -153,6 +155,8 @@ class StepLinearization:
                 for i in (*contacts[step.gap[contacts] <= 0.0], *unled):
                     self._share[i] = share
                     self._deepest[i] = deepest
+            apart = (step.gap > step.near) & (step.place[:, Place.BENT] == 0.0)
+            self._share[gripped & apart] = 0.0
             wanted = -self._share[contacts] * step.gap[contacts] / step.dt
             fastest = np.abs(speed[contacts]).max(initial=0.0)
             tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest

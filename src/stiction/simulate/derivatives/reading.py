@@ -22,6 +22,7 @@ from stiction.simulate.derivatives.motions import six_dot
 from stiction.simulate.derivatives.step_system import is_corrected
 from stiction.simulate.time_stepping.config import Config
 from stiction.simulate.time_stepping.finish import is_open
+from stiction.simulate.time_stepping.grip import closes
 from stiction.simulate.time_stepping.workspace import Count, Record, Step, unpack_step
 from stiction.tolerances import RESIDUAL
 
@@ -96,20 +97,21 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
     if config.slack == np.inf:
         return count
     for island in range(g.size[Part.ISLANDS]):
-        deep, which, fastest, touches, open_gap = 0.0, -1, 0.0, False, 0.0
+        deep, which, fastest, touches, open_gap, grips = 0.0, -1, 0.0, False, 0.0, False
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
             if b.head[i, Head.KIND] == Kind.HOLD and abs(step.place[i, Place.GAP]) > deep:
                 deep, which = abs(step.place[i, Place.GAP]), i
             if b.head[i, Head.KIND] == Kind.CONTACT:
                 fastest = max(fastest, abs(speed[i, 0]))
+                grips = grips or w.gripped[i] == 1
                 pressed = w.pressed[i] == 1
                 touches = touches or (pressed and step.place[i, Place.GAP] <= config.touch)
                 if is_open(i, step):
                     open_gap = max(open_gap, step.place[i, Place.GAP])
                 if -step.place[i, Place.GAP] > deep:
                     deep, which = -step.place[i, Place.GAP], i
-        apart = max(deep, open_gap)
+        off = max(deep, open_gap) > config.slack or grips
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         for at in range(g.members[island], g.members[island + 1]):
             i = g.member[at]
@@ -118,12 +120,14 @@ def _choose_lifted(config: Config, dt, b: Blocks, g: Graph, step: Step, speed, w
                 continue
             holds = joined or (touches and w.pressed[i] == 1)
             w.share[i], w.deepest[i] = 1.0, -1
-            if apart > config.slack and (gap <= 0.0 or joined):
+            if w.gripped[i] == 1 and not closes(i, step, config.near):
+                w.share[i] = 0.0
+            elif off and (gap <= 0.0 or joined):
                 w.share[i] = share
                 w.deepest[i] = which if share < 1.0 else -1
-            if apart > config.slack and not joined:
-                off = abs(speed[i, 0] + w.share[i] * gap / dt)
-                holds = w.pushed[i, 0] > 0.0 or (w.pressed[i] == 1 and off <= RESIDUAL * fastest)
+            if off and not joined:
+                wide = abs(speed[i, 0] + w.share[i] * gap / dt)
+                holds = w.pushed[i, 0] > 0.0 or (w.pressed[i] == 1 and wide <= RESIDUAL * fastest)
                 holds = holds or is_open(i, step)
             if holds or w.gripped[i] == 1:
                 w.lifted[count, 0], w.lifted[count, 1] = i, 0

@@ -27,7 +27,7 @@ from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
-from stiction.simulate.time_stepping.grip import grip_island
+from stiction.simulate.time_stepping.grip import closes, grip_island, grips, is_thrown, let_go
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.led import loosen
 from stiction.simulate.time_stepping.pose import count_soft_rows
@@ -37,6 +37,9 @@ _TIMESTEP = offset("mjModel", "opt", "timestep")
 _QPOS, _QVEL, _QACC, _CONSTRAINT = (
     offset("mjData", name) for name in ("qpos", "qvel", "qacc", "qfrc_constraint")
 )
+
+MORE_DIGITS, MOST_DIGITS = 5, 11
+"""Digits of what is as far off as the slack, and at most."""
 
 JAMMED = 0.1
 """Residual of the overlap's problem above which it has no answer: no motion takes all of the
@@ -187,6 +190,7 @@ def pose_overlap(
         return 0.0
     for k in range(g.size[Size.ISLANDS]):
         far, deep = _depth(b, g, k, step)
+        off = far > config.slack or grips(g, k, step)
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
@@ -202,16 +206,18 @@ def pose_overlap(
                     lag = np.sign(lag) * config.shallow / rim
                 bound = -lag / dt
                 loosen(b, i, newton.weight)
-            elif far > config.slack and kind == Kind.HOLD:
+            elif off and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
                 bound = -(gap if gap > 0.0 else share * gap) / dt - speed
                 gripped = step.record[i, Record.GRIPPED] > 0.0
                 if gripped or is_open(i, step):
                     b.head[i, Head.KIND] = Kind.HOLD
-                elif not far > config.slack:
+                elif not off:
                     bound = min(bound, 0.0)
                 if gripped:
+                    if not closes(i, step, config.near):
+                        bound = -speed
                     b.head[i, Head.ROWS] = 3
                     b.data[i, Datum.DRAG] = step.record[i, Record.GRIPPED]
                     bound -= step.kept[i, Datum.SURFACE]
@@ -230,6 +236,14 @@ def pose_overlap(
         b.push[j] = 0.0
         request.v_free[j] = 0.0
     return farthest
+
+
+@lean_leaf
+def digits_of(farthest, slack):
+    """Digits of the correction that are wanted where positions are so far off: to what rounding
+    leaves of them, a hundred-thousandth of the slack."""
+    digits = np.int64(np.ceil(np.log10(farthest / slack))) + MORE_DIGITS
+    return min(MOST_DIGITS, max(MORE_DIGITS + 1, digits))
 
 
 @lean
@@ -257,7 +271,7 @@ def _goes_too_far(b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspac
 @lean
 def check_overlap(
     m, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace, request: Request, step: Step,
-    deepest, address,
+    slack, deepest, address,
 ):  # fmt: skip
     """Keeps the correction newton.v where it was solved for and does not go too far. Bodies that
     are jammed, of which not all can be pushed out, are parted as far as they can be
@@ -271,7 +285,9 @@ def check_overlap(
         jammed = request.outcome[k, Outcome.RESIDUAL] > JAMMED
         jammed = jammed and ticks() <= step.counts[Count.DEADLINE]
         jammed = jammed or streak % JAM_LOOKS != 0
+        jammed = jammed or is_thrown(b, g, s, k, newton.v, step, slack)
         if jammed or _goes_too_far(b, g, s, k, newton, dt, deepest):
+            let_go(b, g, k)
             for at in range(g.members[k], g.members[k + 1]):
                 i = g.member[at]
                 b.data[i, Datum.BOUND] = step.kept[i, Datum.BOUND]

@@ -16,7 +16,7 @@ import numpy as np
 from stiction.bridge.arcs import join_alike, parting
 from stiction.bridge.layout import number, numbers, offset, pointer, size_of
 from stiction.bridge.rows import Key, Place
-from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind
+from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.modes import Mode
 from stiction.contact.solvers.interior_point.iteration import is_small
@@ -38,6 +38,14 @@ GRIP = 1e4
 Normals come first: where both contradict each other, as of a part that stands askew between two
 fingers, they have it all. What is left is a ten-thousandth."""
 
+UNYIELDING = 1e-8
+"""Inverse inertia along a face over that across it, or the other way round, below which bodies
+hardly move that way: two fingers of one hand close along their rails and nowhere else. What asked
+them to would move the arm."""
+
+FARTHEST = 0.1
+"""Speed of the correction, by energy, over that of the step, up to which it is of second order."""
+
 
 @lean
 def _moves(g: Graph, s: BlockMatrix, k, v, dt):
@@ -52,11 +60,21 @@ def _moves(g: Graph, s: BlockMatrix, k, v, dt):
 
 @lean_leaf
 def _can_grip(b: Blocks, i, newton: NewtonWorkspace):
-    """Whether block i is a contact with friction, of surfaces that do not move."""
+    """Whether block i is a contact with friction, of surfaces that do not move, and does not land
+    with this step."""
     data = b.data[i]
     grips = b.head[i, Head.KIND] == Kind.CONTACT and b.head[i, Head.ROWS] > 2
+    grips = grips and data[Datum.BOUND] == 0.0
+    grips = grips and newton.weight[i, 0] > UNYIELDING * newton.weight[i, 1]
     grips = grips and newton.weight[i, 1] > 0.0 and data[Datum.SLIDE] > 0.0
     return grips and data[Datum.SURFACE] == 0.0 and data[Datum.SURFACE_2] == 0.0
+
+
+@lean_leaf
+def closes(i, step: Step, near):
+    """Whether the correction closes the gap of contact i, if that is gripped: not one that counts
+    as none because another of the pair's is nearer (`bridge.rows.merge_gaps`)."""
+    return step.place[i, Place.GAP] <= near or step.place[i, Place.BENT] == 1.0
 
 
 @lean
@@ -67,7 +85,8 @@ def _part(m, d, b: Blocks, i, newton: NewtonWorkspace, step: Step, dt):
     alike, a = parting(m, d, step.key[i, 0], step.key[i, 1], at, step.v_plus, dt)
     if not alike:
         return 0.0
-    step.record[i, Record.GRIPPED] = GRIP / max(newton.weight[i, 1], newton.weight[i, 2])
+    gives = max(newton.weight[i, 1], UNYIELDING * newton.weight[i, 0])
+    step.record[i, Record.GRIPPED] = GRIP / gives
     for r in range(3):
         along = frame[3 * r] * a[0] + frame[3 * r + 1] * a[1] + frame[3 * r + 2] * a[2]
         size += along * along
@@ -119,3 +138,45 @@ def grip_island(
         if _rests_beside(m, b, g, k, i, newton, step, config.slack, dt):
             most = max(most, _part(m, d, b, i, newton, step, dt))
     return most
+
+
+@lean
+def is_thrown(b: Blocks, g: Graph, s: BlockMatrix, k, v, step: Step, slack):
+    """Whether the correction v (nv,) of island k, which grips, is more than one of second order,
+    without overlap or an error of a rigid equality that would ask for it."""
+    here, there, gripped = 0.0, 0.0, False
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        gap, kind = step.place[i, Place.GAP], b.head[i, Head.KIND]
+        if is_gripped(b, i) or kind == Kind.CONTACT:
+            off, gripped = -gap, gripped or kind == Kind.HOLD
+        else:
+            off = abs(gap) if kind == Kind.HOLD else 0.0
+        if off > slack:
+            return False
+    if not gripped:
+        return False
+    for p in range(g.positions[k], g.positions[k + 1]):
+        node = s.order[p]
+        for j in range(s.start[node], s.start[node + 1]):
+            mass = b.mass[b.row[j] + j]
+            here, there = here + mass * v[j] * v[j], there + mass * step.v_plus[j] * step.v_plus[j]
+    return not here <= FARTHEST * FARTHEST * there
+
+
+@lean
+def let_go(b: Blocks, g: Graph, k):
+    """The contacts of island k that are gripped may part."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        if is_gripped(b, i):
+            b.head[i, Head.KIND], b.head[i, Head.ROWS] = Kind.CONTACT, 1
+
+
+@lean
+def grips(g: Graph, k, step: Step):
+    """Whether a contact of island k is gripped."""
+    for at in range(g.members[k], g.members[k + 1]):
+        if step.record[g.member[at], Record.GRIPPED] > 0.0:
+            return True
+    return False

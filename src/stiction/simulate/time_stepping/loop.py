@@ -54,6 +54,7 @@ from stiction.simulate.time_stepping.config import Config, Stop, read_config
 from stiction.simulate.time_stepping.finish import (
     check_overlap,
     count_step,
+    digits_of,
     integrate,
     pose_overlap,
     write_step,
@@ -307,13 +308,13 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
                 request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, counts[Count.DEADLINE],
                 config.budget,
             )  # fmt: skip
-            request.setting[Setting.COARSE] = 1
+            request.setting[Setting.DIGITS] = digits_of(deepest, config.slack)
             if counts[Count.GRIPPED] > 0:
                 request.setting[Setting.LAW] = Law.VISCOUS
             if counts[Count.LED_ROWS] > 0:
                 free_all(address)
             solve_all(address, counts[Count.BLOCKS])
-            check_overlap(m, b, g, s, newton, request, step, deepest, address)
+            check_overlap(m, b, g, s, newton, request, step, config.slack, deepest, address)
         integrate(m, d, newton, step)
         note_output(m, d, step)
         if deepest > 0.0:

@@ -71,7 +71,7 @@ def ask(request: Request, law, facets, warm, latest, budget):
     setting = request.setting
     setting[Setting.LAW], setting[Setting.FACETS] = law, facets
     setting[Setting.WARM] = warm
-    setting[Setting.COARSE] = 0
+    setting[Setting.DIGITS] = 0
     setting[Setting.MENDED] = np.int64(latest == ENDLESS and law != Law.FRICTIONLESS)
     setting[Setting.LATEST] = setting[Setting.DEADLINE] = latest
     if latest < ENDLESS:
