@@ -79,7 +79,7 @@ class Graph(NamedTuple):
     members: Indices  # (n + 1,) first member of each island
     positions: Indices  # (n + 1,) first position of each island
     size: Indices  # (Size,)
-    place: Indices  # (cap,) where each block of a long tree acts (`solvers/trees.py`)
+    place: Indices  # (cap,) where each block of a long tree acts (`solvers/blocks/trees.py`)
     tree: TreeMatrix  # of islands that are one long tree
 
 

@@ -12,7 +12,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.graph import Size as Part
 from stiction.contact.problem.scales import spread
-from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_newton, unpack_problem
 from stiction.kernels.compile import lean
 from stiction.simulate.derivatives.equalities import are_known
 from stiction.simulate.derivatives.geometry import Geometry

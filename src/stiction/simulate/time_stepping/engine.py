@@ -30,14 +30,14 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
-from stiction.contact.solvers.drifting import drift_island
 from stiction.contact.solvers.interior_point.coarse import follow_coarsely
 from stiction.contact.solvers.interior_point.continuation import follow_turns
-from stiction.contact.solvers.islands import free_islands, take_turn
-from stiction.contact.solvers.proximal import spread_residual
+from stiction.contact.solvers.islands.solve import free_islands, take_turn
+from stiction.contact.solvers.islands.sweeps import sweep_island
+from stiction.contact.solvers.proximal.drifting import drift_island
+from stiction.contact.solvers.proximal.iteration import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
-from stiction.contact.solvers.sweeps import sweep_island
 from stiction.errors import SolveFailed, StictionError
 from stiction.kernels.clock import duration, ticks_per_second
 from stiction.kernels.stage import prepare

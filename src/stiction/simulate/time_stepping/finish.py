@@ -22,7 +22,7 @@ from stiction.contact.problem.blocks import (
     row_velocities,
 )
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
+from stiction.contact.solvers.blocks.workspace import NewtonWorkspace, Outcome, Request
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

@@ -19,8 +19,8 @@ from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.modes import Mode
+from stiction.contact.solvers.blocks.workspace import NewtonWorkspace
 from stiction.contact.solvers.interior_point.iteration import is_small
-from stiction.contact.solvers.workspace import NewtonWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config

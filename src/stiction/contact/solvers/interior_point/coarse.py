@@ -14,6 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.blocks.system import imbalance, speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
+    Setting,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin_near
 from stiction.contact.solvers.interior_point.iteration import (
     DEEP,
@@ -32,13 +39,11 @@ from stiction.contact.solvers.interior_point.rows import (
     scale_cones,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal import copy_island, enter_cones, refine, residual_of
-from stiction.contact.solvers.system import imbalance, speeds, unbalanced
-from stiction.contact.solvers.workspace import (
-    Setting,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
+from stiction.contact.solvers.proximal.iteration import (
+    copy_island,
+    enter_cones,
+    refine,
+    residual_of,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.stage import stage

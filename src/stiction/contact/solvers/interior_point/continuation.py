@@ -36,6 +36,15 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.system import speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin, begin_on_path, fraction, scatter
 from stiction.contact.solvers.interior_point.columns import (
     DF,
@@ -80,16 +89,7 @@ from stiction.contact.solvers.interior_point.units import (
     intervals_of,
     reach_of,
 )
-from stiction.contact.solvers.proximal import copy_island
-from stiction.contact.solvers.system import speeds, unbalanced
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    Setting,
-    System,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
-)
+from stiction.contact.solvers.proximal.iteration import copy_island
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

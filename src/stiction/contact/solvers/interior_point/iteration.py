@@ -4,7 +4,7 @@ Coulomb's law is x in K, y in K, x . y = 0 with y = B (u + mu |u_t| e_n) (`rows.
 problem but for the term mu |u_t|. Mehrotra's predictor and corrector follow the path x . y = gap e,
 gap to zero. Impulses of redundant contacts come to lie in the middle of their cones. Near the end,
 when Alart and Curnier's residual falls below `FINISHABLE`, Newton's method on the modes
-(`proximal.py`) finishes. Begun from nothing, what it finds does not depend on the last step.
+(`proximal/`) finishes. Begun from nothing, what it finds does not depend on the last step.
 
 What is kept: x, y, and the slacks of intervals stay inside; momentum and y = .. are met to
 (1 - a) of what they were in each step a. Where it departs from the textbook:
@@ -29,6 +29,22 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.system import (
+    factor_system,
+    imbalance,
+    push,
+    solve,
+    speeds,
+    unbalanced,
+)
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    NewtonWorkspace,
+    Setting,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin, begin_near
 from stiction.contact.solvers.interior_point.rows import (
     advance,
@@ -44,29 +60,13 @@ from stiction.contact.solvers.interior_point.rows import (
     follow as follow_rows,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal import (
+from stiction.contact.solvers.proximal.iteration import (
     EXACT,
     LEAST_EPS,
     copy_island,
     enter_cones,
     refine,
     residual_of,
-)
-from stiction.contact.solvers.system import (
-    factor_system,
-    imbalance,
-    push,
-    solve,
-    speeds,
-    unbalanced,
-)
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    NewtonWorkspace,
-    Setting,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf

@@ -2,7 +2,7 @@
 
 Where many rows are redundant and contradict each other by little, as those of bricks that lean on
 each other do, which corner bears and which lets go is decided by a ten-millionth of the load's
-speed; but what the others bear changes by as much as they bear. Newton's method (`proximal.py`),
+speed; but what the others bear changes by as much as they bear. Newton's method (`proximal/`),
 which takes all modes from f - u / w at once, goes round there, and the interior point's path turns
 too sharply. So the impulses q at hand are taken for those of springs at rest, which grow stiffer.
 With the stiffness s, which differs a little from row to row, and w the inverse inertia of a row,
@@ -13,7 +13,7 @@ and the momentum balance M (v - v0) = h f_applied + A' f, v is a curve v(s). At 
 f = q. For s to infinity u goes to zero where rows hold, and Coulomb's law holds: the answer. In
 between, as long as no mode changes, the curve is smooth. Each iteration factors the matrix
 
-    H = M + sum of a a' s / w over rows that hold, and what sliding rows add (`proximal.py`)
+    H = M + sum of a a' s / w over rows that hold, and what sliding rows add (`proximal/`)
 
 once, goes back to the curve by Newton's method, and then along its tangent dv / dlog(s) to where
 the first row comes to the edge of its mode: a ratio test, as in pivoting. That row alone changes
@@ -35,8 +35,25 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.system import (
+    factor_system,
+    imbalance,
+    push,
+    solve,
+    speeds,
+    unbalanced,
+)
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    NewtonWorkspace,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.columns import KEPT_F
-from stiction.contact.solvers.proximal import copy_island, residual_of
+from stiction.contact.solvers.proximal.iteration import copy_island, residual_of
 from stiction.contact.solvers.stiffening.springs import (
     NO_EVENT,
     change_mode,
@@ -46,23 +63,6 @@ from stiction.contact.solvers.stiffening.springs import (
     find_impulses,
     measure_margins,
     respond,
-)
-from stiction.contact.solvers.system import (
-    factor_system,
-    imbalance,
-    push,
-    solve,
-    speeds,
-    unbalanced,
-)
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    NewtonWorkspace,
-    Setting,
-    System,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean

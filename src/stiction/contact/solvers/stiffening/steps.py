@@ -32,16 +32,8 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.interior_point.iteration import FINISH_EPS, KICK
-from stiction.contact.solvers.proximal import LEAST_EPS, copy_island, refine, residual_of
-from stiction.contact.solvers.stiffening.springs import (
-    choose_anew,
-    draw_springs,
-    find_impulses,
-    respond,
-)
-from stiction.contact.solvers.system import factor_system, solve, speeds, unbalanced
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.system import factor_system, solve, speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
     Setting,
@@ -49,6 +41,14 @@ from stiction.contact.solvers.workspace import (
     unpack_interior,
     unpack_newton,
     unpack_problem,
+)
+from stiction.contact.solvers.interior_point.iteration import FINISH_EPS, KICK
+from stiction.contact.solvers.proximal.iteration import LEAST_EPS, copy_island, refine, residual_of
+from stiction.contact.solvers.stiffening.springs import (
+    choose_anew,
+    draw_springs,
+    find_impulses,
+    respond,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean

@@ -32,7 +32,19 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.drifting import drift
+from stiction.contact.solvers.blocks.system import assemble, push, solve, speeds
+from stiction.contact.solvers.blocks.trees import forget_tree, mark_tree
+from stiction.contact.solvers.blocks.workspace import (
+    Guess,
+    Outcome,
+    Request,
+    Rung,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
 from stiction.contact.solvers.interior_point.continuation import (
     LARGE_TURNS,
@@ -51,7 +63,9 @@ from stiction.contact.solvers.interior_point.iteration import (
     follow_attempt,
     is_small,
 )
-from stiction.contact.solvers.proximal import (
+from stiction.contact.solvers.islands.sweeps import sweep
+from stiction.contact.solvers.proximal.drifting import drift
+from stiction.contact.solvers.proximal.iteration import (
     AFRESH,
     EXACT,
     IMPULSES,
@@ -63,20 +77,6 @@ from stiction.contact.solvers.proximal import (
     refine,
 )
 from stiction.contact.solvers.stiffening.curve import stiffen
-from stiction.contact.solvers.sweeps import sweep
-from stiction.contact.solvers.system import assemble, push, solve, speeds
-from stiction.contact.solvers.trees import forget_tree, mark_tree
-from stiction.contact.solvers.workspace import (
-    Guess,
-    Outcome,
-    Request,
-    Rung,
-    Setting,
-    System,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
-)
 from stiction.kernels import sparse
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf

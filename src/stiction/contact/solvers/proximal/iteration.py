@@ -6,12 +6,12 @@ its bound), w its inverse inertia, and f the impulse of the last iteration, a ro
     f+ = f - u / (eps w)                     so that at rest, f+ = f, u is zero exactly
 
 A row that separates has none, a sliding one mu f_n+ against the slip. The momentum balance
-M (v - v0) = h f_applied + A' f+ is then a linear system in v (`system.py`) whose matrix is
+M (v - v0) = h f_applied + A' f+ is then a linear system in v (`blocks/system.py`) whose matrix is
 
     M + sum over holding rows of a a' / (eps w) + (mu / (eps w_n)) d n' where sliding along d
 
-Modes are those of Alart and Curnier's functions (`newton.py`), the step of whose projection is
-1/w: a contact presses if f - u/w > 0, sticks if the friction f - u/w stays in its disc. Without
+Modes are those of Alart and Curnier's functions (`coulomb/newton.py`), the step of whose projection
+is 1/w: a contact presses if f - u/w > 0, sticks if the friction f - u/w stays in its disc. Without
 sliding the matrix is symmetric and stays the same while the modes do: then an iteration costs a
 triangular solve, and the impulses converge by a factor of eps times the spread of inertias each.
 
@@ -39,21 +39,21 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.newton import polygon_edge, project_polygon
-from stiction.contact.solvers.system import (
+from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
     solve,
     speeds,
     unbalanced,
 )
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
     Setting,
     System,
     unpack_newton,
     unpack_problem,
 )
+from stiction.contact.solvers.coulomb.newton import polygon_edge, project_polygon
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

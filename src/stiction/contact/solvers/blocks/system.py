@@ -28,8 +28,8 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
-from stiction.contact.solvers.trees import factor_tree, is_factored, solve_tree
-from stiction.contact.solvers.workspace import System
+from stiction.contact.solvers.blocks.trees import factor_tree, is_factored, solve_tree
+from stiction.contact.solvers.blocks.workspace import System
 from stiction.kernels import runs, six, sparse
 from stiction.kernels.block import BODY, SHORT
 from stiction.kernels.compile import lean, lean_leaf
