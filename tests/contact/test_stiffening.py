@@ -10,7 +10,8 @@ from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.graph import Size
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
 from stiction.contact.solvers.islands.arrays import fill
-from stiction.contact.solvers.islands.solve import ENOUGH, solve_blocks
+from stiction.contact.solvers.islands.attempts import ENOUGH
+from stiction.contact.solvers.islands.solve import solve_blocks
 from stiction.contact.solvers.proximal.iteration import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps

@@ -35,8 +35,9 @@ from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Setting
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
+from stiction.contact.solvers.islands.attempts import STIFFENABLE
 from stiction.contact.solvers.islands.patches import Island, mend_briefly, persist, sharpen_island
-from stiction.contact.solvers.islands.solve import STIFFENABLE, solve_blocks
+from stiction.contact.solvers.islands.solve import solve_blocks
 from stiction.contact.solvers.proximal.iteration import EXACT
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace

@@ -30,9 +30,10 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
+from stiction.contact.solvers.blocks.free_motion import free_islands
 from stiction.contact.solvers.interior_point.coarse import follow_coarsely
 from stiction.contact.solvers.interior_point.continuation import follow_turns
-from stiction.contact.solvers.islands.solve import free_islands, take_turn
+from stiction.contact.solvers.islands.solve import take_turn
 from stiction.contact.solvers.islands.sweeps import sweep_island
 from stiction.contact.solvers.proximal.drifting import drift_island
 from stiction.contact.solvers.proximal.iteration import spread_residual

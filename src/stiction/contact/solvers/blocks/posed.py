@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head, Kind, inverse_inertias
 from stiction.contact.problem.graph import Size, connect_blocks
+from stiction.contact.solvers.blocks.free_motion import free_islands
 from stiction.contact.solvers.blocks.workspace import (
     Room,
     SolverWorkspace,
     unpack_newton,
     unpack_problem,
 )
-from stiction.contact.solvers.islands.solve import free_islands
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.stage import stage
 

@@ -50,12 +50,8 @@ from stiction.contact.solvers.blocks.workspace import (
 )
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
 from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
-from stiction.contact.solvers.islands.solve import (
-    MENDABLE,
-    STIFFENABLE,
-    solve_blocks,
-    take_turn,
-)
+from stiction.contact.solvers.islands.attempts import MENDABLE, STIFFENABLE
+from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 from stiction.contact.solvers.proximal.drifting import drift_island
 from stiction.contact.solvers.proximal.iteration import EXACT, refine_island, spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island

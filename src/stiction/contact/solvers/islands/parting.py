@@ -1,0 +1,44 @@
+"""Overlap that is taken back at position level: to the digits that it is wanted to.
+
+Large islands by the interior point's first digits (`interior_point/coarse.py`), small ones by
+Newton's method with contacts that give a little. What neither takes back is solved as any problem.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.workspace import Guess, Rung, Setting
+from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
+from stiction.contact.solvers.islands.guess import take_guess
+from stiction.contact.solvers.proximal.iteration import MODES, refine
+from stiction.kernels.compile import lean
+from stiction.kernels.sparse import BlockMatrix
+
+PARTED = 0.05
+"""Residual at which overlap of a small island is taken to be gone: what is left is there again in
+the next step, and gone after some. What a gripper that moves holds by four pads overlaps by
+nanometres, of which rounding leaves no two contacts the same: which three of sixteen bear the
+correction takes up to 140 factorizations to find out, and changes in every step."""
+
+PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE = 1e-3, 10, 1
+"""Compliance and iterations, at most and without half the residual, of that correction: with so
+much compliance contacts that contradict each other by rounding share it, and those that agree are
+held exactly after some iterations with the same factor."""
+
+
+@lean
+def part(address, k, load, small, g: Graph, s: BlockMatrix, work, request):
+    """(rung, residual) of the correction of overlap of island k, from the guess: rung NONE if it is
+    not taken back so."""
+    if not small:
+        guessed = np.int64(request.setting[Setting.WARM] != Guess.NONE)
+        best = part_coarsely(address, k, load, guessed)
+        return np.int64(Rung.INTERIOR_POINT if best <= COARSE else Rung.NONE), best
+    take_guess(g, s, k, work, request)
+    enough = 10.0 ** -request.setting[Setting.DIGITS]
+    best = refine(
+        address, k, load, MODES, PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf
+    )
+    return np.int64(Rung.MODES if best <= PARTED else Rung.NONE), best
