@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import imbalance, speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     Setting,
@@ -39,12 +40,8 @@ from stiction.contact.solvers.interior_point.rows import (
     scale_cones,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal.iteration import (
-    copy_island,
-    enter_cones,
-    refine,
-    residual_of,
-)
+from stiction.contact.solvers.proximal.iteration import refine
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.stage import stage
 

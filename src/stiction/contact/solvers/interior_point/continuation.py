@@ -36,6 +36,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     InteriorWorkspace,
@@ -89,7 +90,6 @@ from stiction.contact.solvers.interior_point.units import (
     intervals_of,
     reach_of,
 )
-from stiction.contact.solvers.proximal.iteration import copy_island
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

@@ -29,6 +29,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -60,14 +61,8 @@ from stiction.contact.solvers.interior_point.rows import (
     follow as follow_rows,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal.iteration import (
-    EXACT,
-    LEAST_EPS,
-    copy_island,
-    enter_cones,
-    refine,
-    residual_of,
-)
+from stiction.contact.solvers.proximal.iteration import EXACT, LEAST_EPS, refine
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

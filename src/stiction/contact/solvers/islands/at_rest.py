@@ -7,8 +7,8 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Guess, Request, Setting
-from stiction.contact.solvers.proximal.iteration import copy_island
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 

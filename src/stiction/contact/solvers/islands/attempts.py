@@ -15,6 +15,7 @@ import numpy as np
 
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Setting
 from stiction.contact.solvers.interior_point.continuation import (
     LARGE_TURNS,
@@ -33,7 +34,7 @@ from stiction.contact.solvers.interior_point.iteration import (
 )
 from stiction.contact.solvers.islands.guess import NEARBY, stay_near, take_nothing
 from stiction.contact.solvers.islands.one_by_one import is_few
-from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, copy_island, refine
+from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, refine
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean

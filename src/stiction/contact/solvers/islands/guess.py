@@ -6,8 +6,8 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Guess, NewtonWorkspace, Request, Setting
-from stiction.contact.solvers.proximal.iteration import copy_island
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import speeds
 from stiction.contact.solvers.blocks.trees import forget_tree, mark_tree
 from stiction.contact.solvers.blocks.workspace import (
@@ -49,7 +50,7 @@ from stiction.contact.solvers.islands.guess import stay_near
 from stiction.contact.solvers.islands.parting import part
 from stiction.contact.solvers.islands.sweeps import sweep
 from stiction.contact.solvers.islands.warm import built_of, share_alone, start_warm
-from stiction.contact.solvers.proximal.iteration import copy_island, enter_cones, load_of
+from stiction.contact.solvers.proximal.laws import enter_cones, load_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix

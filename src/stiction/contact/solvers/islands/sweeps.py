@@ -24,6 +24,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Piece
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
@@ -33,7 +34,7 @@ from stiction.contact.solvers.blocks.workspace import (
     unpack_problem,
 )
 from stiction.contact.solvers.coulomb.newton import project_polygon
-from stiction.contact.solvers.proximal.iteration import copy_island, enter_cones, residual_of
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.block import divide_vector, factor_symmetric_block
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf

@@ -24,6 +24,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -37,18 +38,9 @@ from stiction.contact.solvers.blocks.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.contact.solvers.proximal.iteration import (
-    BALANCED,
-    MAY_PRESS,
-    PRESSES,
-    SEPARATE,
-    STICK,
-    copy_island,
-    find_modes,
-    linearize,
-    move_island,
-    residual_of,
-)
+from stiction.contact.solvers.proximal.iteration import BALANCED, linearize, move_island
+from stiction.contact.solvers.proximal.laws import residual_of
+from stiction.contact.solvers.proximal.modes import MAY_PRESS, PRESSES, SEPARATE, STICK, find_modes
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage

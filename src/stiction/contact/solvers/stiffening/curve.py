@@ -35,6 +35,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -53,7 +54,7 @@ from stiction.contact.solvers.blocks.workspace import (
     unpack_problem,
 )
 from stiction.contact.solvers.interior_point.columns import KEPT_F
-from stiction.contact.solvers.proximal.iteration import copy_island, residual_of
+from stiction.contact.solvers.proximal.laws import residual_of
 from stiction.contact.solvers.stiffening.springs import (
     NO_EVENT,
     change_mode,

@@ -13,7 +13,7 @@ from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.workspace import InteriorWorkspace, NewtonWorkspace
 from stiction.contact.solvers.interior_point.begin import fraction
 from stiction.contact.solvers.interior_point.columns import TANGENT
-from stiction.contact.solvers.proximal.iteration import SEPARATE, SLIDE, SLIDE_BACK, STICK
+from stiction.contact.solvers.proximal.modes import SEPARATE, SLIDE, SLIDE_BACK, STICK
 from stiction.kernels.compile import lean, lean_leaf
 
 UNEQUAL, SPRING = 0.3, TANGENT

@@ -32,6 +32,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks, Head
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import factor_system, solve, speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     InteriorWorkspace,
@@ -43,7 +44,8 @@ from stiction.contact.solvers.blocks.workspace import (
     unpack_problem,
 )
 from stiction.contact.solvers.interior_point.iteration import FINISH_EPS, KICK
-from stiction.contact.solvers.proximal.iteration import LEAST_EPS, copy_island, refine, residual_of
+from stiction.contact.solvers.proximal.iteration import LEAST_EPS, refine
+from stiction.contact.solvers.proximal.laws import residual_of
 from stiction.contact.solvers.stiffening.springs import (
     choose_anew,
     draw_springs,
