@@ -164,7 +164,7 @@ def _read_friction(
         still = max(RESIDUAL * scale, room)
         holds = choose_mode(f[i, 0], mu, u[i, 1], u[i, 2], still) != Mode.SLIDE
         blur = 0.0
-        if smooth:  # what separates rubs a little, too
+        if smooth:  # what separates has a little friction, too
             holds = holds and f[i, 0] > 0.0 and slip <= RESIDUAL * scale
             blur = np.sqrt(smoothing) * scale
             soft = blur / (mu * load) if holds else 0.0

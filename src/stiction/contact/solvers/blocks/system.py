@@ -322,24 +322,29 @@ def _add_star(b: Blocks, g: Graph, s: BlockMatrix, y: System, i):
 
 
 @lean
+def fill_mass(b: Blocks, s: BlockMatrix, node, symmetric):
+    """The diagonal block of a node := its mass; of a symmetric matrix the lower part only."""
+    base, corner = s.start[node], s.corner[node]
+    n = s.start[node + 1] - base
+    for x in range(corner, corner + n * n):
+        s.diagonal[x] = 0.0
+    for j in range(n):
+        at = b.row[base + j] + base
+        for c in range(b.first[base + j] - base, j + 1):
+            entry = b.mass[at + c]
+            s.diagonal[corner + n * j + c] = entry
+            if not symmetric:
+                s.diagonal[corner + n * c + j] = entry
+
+
+@lean
 def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
     """Fills the matrix of island k; of a symmetric one the lower part only. (symmetric is a whole
     number: the constants true and false would be compiled apart.)"""
     low, high = g.positions[k], g.positions[k + 1]
     star = g.size[Size.STAR] == 1
     for p in range(low, high):
-        node = s.order[p]
-        base, corner = s.start[node], s.corner[node]
-        n = s.start[node + 1] - base
-        for x in range(corner, corner + n * n):
-            s.diagonal[x] = 0.0
-        for j in range(n):
-            at = b.row[base + j] + base
-            for c in range(b.first[base + j] - base, j + 1):
-                entry = b.mass[at + c]
-                s.diagonal[corner + n * j + c] = entry
-                if not symmetric:
-                    s.diagonal[corner + n * c + j] = entry
+        fill_mass(b, s, s.order[p], symmetric)
     if s.column[high] > s.column[low]:
         last = s.column[high] - 1
         # The last block's size is that of its row's and its column's node: zero to where it ends.

@@ -25,7 +25,7 @@ from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Piece
 from stiction.contact.solvers.blocks.iterate import copy_island
-from stiction.contact.solvers.blocks.system import speeds, unbalanced
+from stiction.contact.solvers.blocks.system import fill_mass, speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
     Setting,
@@ -50,15 +50,10 @@ def _factor_mass(b: Blocks, g: Graph, s: BlockMatrix, k):
     """The matrix' diagonal := the factored mass of island k's nodes; whether it is positive."""
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
-        base, corner = s.start[node], s.corner[node]
+        base = s.start[node]
         n = s.start[node + 1] - base
-        for x in range(corner, corner + n * n):
-            s.diagonal[x] = 0.0
-        for j in range(n):
-            at = b.row[base + j] + base
-            for c in range(b.first[base + j] - base, j + 1):
-                s.diagonal[corner + n * j + c] = b.mass[at + c]
-        if factor_symmetric_block(s.diagonal, corner, n, s.pivot, base) == 0.0:
+        fill_mass(b, s, node, np.int64(1))
+        if factor_symmetric_block(s.diagonal, s.corner[node], n, s.pivot, base) == 0.0:
             return False
     return True
 
@@ -196,16 +191,8 @@ def _mend(b: Blocks, g: Graph, s: BlockMatrix, y: System, work: NewtonWorkspace,
         for r in range(1, 3):
             if w[i, r] > 0.0:
                 u = _speed(b, i, r, work.v)
-                _push(
-                    b,
-                    g,
-                    s,
-                    y,
-                    work,
-                    i,
-                    r,
-                    _mended(f[i, r], u, w[i, r], data[i, Datum.DRAG], np.inf),
-                )
+                impulse = _mended(f[i, r], u, w[i, r], data[i, Datum.DRAG], np.inf)
+                _push(b, g, s, y, work, i, r, impulse)
         return
     if kind != Kind.CONTACT or rows < 3 or law == Law.FRICTIONLESS:
         return

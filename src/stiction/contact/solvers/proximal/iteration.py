@@ -68,7 +68,7 @@ from stiction.contact.solvers.proximal.modes import (
     note_modes,
 )
 from stiction.kernels.clock import ticks
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
 
@@ -101,6 +101,17 @@ MODES, IMPULSES, ONE_BY_ONE, AFRESH = 0, 1, 2, 3
 build upon; the same with modes that change one block at a time, the worst one's; and the modes, but
 that all which touches presses (`CALM`). All at once
 they may go round for ever where a few are wrong; one by one takes as many iterations as are."""
+
+
+@lean_leaf
+def fill_sliding(D, i, follows, turn, d0, d1):
+    """D := how rows 1 and 2 of contact i, which slides along d, fall with the speeds: their limit
+    with the normal's, by `follows`, and across d, as the impulse turns with the slip, by `turn`."""
+    D[i, ROWS] = follows * d0
+    D[i, 2 * ROWS] = follows * d1
+    D[i, ROWS + 1] = turn * d1 * d1
+    D[i, ROWS + 2] = D[i, 2 * ROWS + 1] = -turn * d0 * d1
+    D[i, 2 * ROWS + 2] = turn * d0 * d0
 
 
 @lean
@@ -144,11 +155,7 @@ def linearize(b: Blocks, g: Graph, k, law, work: NewtonWorkspace, D, memory, eps
             across = turn * (held - (d0 * u[i, 2] - d1 * u[i, 1]))
             out[i, 1] = rough * out[i, 0] * d0 - across * d1
             out[i, 2] = rough * out[i, 0] * d1 + across * d0
-            D[i, ROWS] = rough * stiff * d0
-            D[i, 2 * ROWS] = rough * stiff * d1
-            D[i, ROWS + 1] = turn * d1 * d1
-            D[i, ROWS + 2] = D[i, 2 * ROWS + 1] = -turn * d0 * d1
-            D[i, 2 * ROWS + 2] = turn * d0 * d0
+            fill_sliding(D, i, rough * stiff, turn, d0, d1)
         for r in range(3, rows):
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             out[i, r] = 0.0

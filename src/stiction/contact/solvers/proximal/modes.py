@@ -37,9 +37,6 @@ stick where a step is begun AFRESH: of what is held by more contacts than it tak
 some may go without a load, and once they do the others are loaded to the edges of their cones. With
 all of them the least impulse that does it lies well inside. What does part is seen at once."""
 
-BEGINS = 1e-300
-"""Impulse of such a contact."""
-
 
 @lean_leaf
 def _disc_mode(facets, y0, y1, radius, w, eps, shape, i):
@@ -118,22 +115,23 @@ def find_modes(
                 changed |= new != mode[i, 1]
                 mode[i, 1] = new
             continue
-        theta = f[i, 0] - u[i, 0] / weight[i, 0]
+        theta, begins = f[i, 0] - u[i, 0] / weight[i, 0], False
         length = np.sqrt(weight[i, 0])
         if mode[i, 0] == SEPARATE and abs(u[i, 0]) < near * length:
             theta = shape[i, 4] if shape[i, 4] * length > edge else 0.0
         elif f[i, 0] * length <= edge and abs(u[i, 0]) < calm * length:
-            theta = BEGINS
-        new = STICK if theta > 0.0 else SEPARATE
+            theta, begins = 0.0, True
+        new = STICK if begins or theta > 0.0 else SEPARATE
         changed |= new != mode[i, 0]
         mode[i, 0] = new
         if rows < 3:
             continue
         presses, new = new == STICK, SEPARATE
         if law == Law.COULOMB:
-            if theta == BEGINS and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
+            frictional = presses and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0
+            if frictional and begins:
                 new = STICK
-            elif presses and data[i, Datum.SLIDE] > 0.0 and weight[i, 1] > 0.0:
+            elif frictional:
                 y0 = f[i, 1] - u[i, 1] / weight[i, 1]
                 y1 = f[i, 2] - u[i, 2] / weight[i, 1]
                 radius = share * data[i, Datum.SLIDE] * theta

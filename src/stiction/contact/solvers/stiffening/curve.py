@@ -278,7 +278,7 @@ def _stride(
 
 
 @lean
-def _keep_springs(b: Blocks, g: Graph, k, f, q):
+def _keep_springs(g: Graph, k, f, q):
     """q := the impulses f of island k."""
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -297,7 +297,7 @@ def stiffen_island(address, k, load, content, least, limit):
     setting = request.setting
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
     copy_island(g, s, k, work.f, work.v, work.best_f, work.best_v)
-    _keep_springs(b, g, k, work.f, w.f)
+    _keep_springs(g, k, work.f, w.f)
     best, longest, rounds, newton = least, LONGEST, 0, 0
     stiff = min(FIRST, FIRST_OFF / least)
     first = setting[Setting.FACTORIZATIONS]
@@ -330,7 +330,7 @@ def stiffen_island(address, k, load, content, least, limit):
             if rounds == PROXIMAL_STEPS:
                 break
             stiff = AGAIN
-            _keep_springs(b, g, k, work.f, w.f)
+            _keep_springs(g, k, work.f, w.f)
             choose_anew(b, g, k, work, w, stiff)
             continue
         _find_tangent(b, g, s, y, k, work, w)

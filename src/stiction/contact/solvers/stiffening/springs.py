@@ -13,6 +13,7 @@ from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.workspace import InteriorWorkspace, NewtonWorkspace
 from stiction.contact.solvers.interior_point.begin import fraction
 from stiction.contact.solvers.interior_point.columns import TANGENT
+from stiction.contact.solvers.proximal.iteration import fill_sliding
 from stiction.contact.solvers.proximal.modes import SEPARATE, SLIDE, SLIDE_BACK, STICK
 from stiction.kernels.compile import lean, lean_leaf
 
@@ -223,11 +224,7 @@ def respond(
             turn = 0.0
             if size > 0.0:
                 turn = spring / weight[i, 1] * rough * max(theta[i, 0], 0.0) / size
-            D[i, ROWS] = rough * hold * d0
-            D[i, 2 * ROWS] = rough * hold * d1
-            D[i, ROWS + 1] = turn * d1 * d1
-            D[i, ROWS + 2] = D[i, 2 * ROWS + 1] = -turn * d0 * d1
-            D[i, 2 * ROWS + 2] = turn * d0 * d0
+            fill_sliding(D, i, rough * hold, turn, d0, d1)
         for r in range(3, rows):
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             if mode[i, r - 1] == STICK:
