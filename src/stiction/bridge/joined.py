@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import mujoco
 
+from stiction.bridge.bodies import body_of_geom
 from stiction.bridge.layout import (
+    entry,
     flags,
     integer,
     integers,
@@ -21,7 +23,7 @@ from stiction.bridge.layout import (
     pointer,
     size_of,
 )
-from stiction.bridge.mocap import SITE, WELD, end_of, entry, joins_bodies
+from stiction.bridge.mocap import SITE, WELD, end_of, joins_bodies
 from stiction.bridge.rows import smaller_radius
 from stiction.kernels.compile import kernel, leaf
 
@@ -33,11 +35,11 @@ _SIZE = size_of("mjContact")
 _DIST, _POS, _GEOM, _EXCLUDE = (
     offset("mjContact", name) for name in ("dist", "pos", "geom", "exclude")
 )
-_NEQ, _NGEOM, _RBOUND, _GEOM_BODY, _BODY_WELD, _EQ_TYPE, _EQ_OBJECT, _EQ_1, _EQ_DATA = (
+_NEQ, _NGEOM, _RBOUND, _BODY_WELD, _EQ_TYPE, _EQ_OBJECT, _EQ_1, _EQ_DATA = (
     offset("mjModel", name)
     for name in (
-        "neq", "ngeom", "geom_rbound", "geom_bodyid", "body_weldid", "eq_type", "eq_objtype",
-        "eq_obj1id", "eq_data",
+        "neq", "ngeom", "geom_rbound", "body_weldid", "eq_type", "eq_objtype", "eq_obj1id",
+        "eq_data",
     )
 )  # fmt: skip
 _NCON, _CONTACT, _ACTIVE, _XPOS, _XMAT, _SITE_POS = (
@@ -72,8 +74,8 @@ def _is_at_joint(m, d, equality, position, radius):
 @kernel
 def _are_joined(m, d, geoms, position, radius):
     """Whether an active equality joins the bodies of two geoms at that point."""
-    first = entry(m + _BODY_WELD, entry(m + _GEOM_BODY, geoms[0]))
-    second = entry(m + _BODY_WELD, entry(m + _GEOM_BODY, geoms[1]))
+    first = entry(m + _BODY_WELD, body_of_geom(m, geoms[0]))
+    second = entry(m + _BODY_WELD, body_of_geom(m, geoms[1]))
     neq = pointer(m + _NEQ)
     active = flags(pointer(d + _ACTIVE), neq)
     for k in range(neq):

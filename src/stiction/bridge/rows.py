@@ -21,7 +21,7 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.arcs import departure
-from stiction.bridge.geom_types import MESH
+from stiction.bridge.geom_types import MESH, kinds_of
 from stiction.bridge.layout import (
     flags,
     integer,
@@ -43,9 +43,8 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _NMOCAP, _GEOM_TYPE, _RBOUND, _SURFACE = (
-    offset("mjModel", name)
-    for name in ("ngeom", "nmocap", "geom_type", "geom_rbound", "geom_surfacevel")
+_NGEOM, _NMOCAP, _RBOUND, _SURFACE = (
+    offset("mjModel", name) for name in ("ngeom", "nmocap", "geom_rbound", "geom_surfacevel")
 )
 _MOBILITY = offset("mjModel", "dof_invweight0")
 _MOVES = offset("mjModel", "flg_surfacevel")
@@ -277,8 +276,7 @@ def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
 @leaf
 def has_mesh(m, first, second):
     """Whether one of two geoms is a mesh."""
-    kinds = integers(pointer(m + _GEOM_TYPE), max(first, second) + 1)
-    return kinds[first] == MESH or kinds[second] == MESH
+    return MESH in kinds_of(m, first, second)
 
 
 @leaf

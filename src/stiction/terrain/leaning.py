@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, kinds_of
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.triples import Triple, column, cross, dot, minus
 from stiction.terrain.contacts import (
@@ -36,7 +36,6 @@ from stiction.terrain.contacts import (
     POINT,
     POS,
     SIZE,
-    kinds_of,
 )
 from stiction.terrain.cylinders import PARALLEL, SHARED_STRETCH
 from stiction.terrain.ends import FLAT_TILT

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, kind_of, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.triples import (
@@ -51,7 +51,6 @@ from stiction.terrain.contacts import (
     POINT,
     POS,
     frame_of,
-    kinds_of,
 )
 
 Array = NDArray[np.float64]
@@ -85,7 +84,7 @@ pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+_GEOM_SIZE = offset("mjModel", "geom_size")
 
 
 class Side(NamedTuple):
@@ -134,7 +133,7 @@ def put_out_of(s: Side, x: Triple, out: Array) -> None:
 @kernel
 def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
     """A geom, and the feature of it that a point lies on."""
-    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+    kind = kind_of(m, geom)
     size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
     place, turn = frame_of(d, geom)
     feature = np.zeros(3)

@@ -22,6 +22,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.kernels import six
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
+from stiction.kernels.triples import three_of, velocity_at
 from stiction.simulate.derivatives.bodies import Motion, Tree
 from stiction.simulate.derivatives.motions import cross_motion
 
@@ -64,10 +65,9 @@ def allocate_meeting(nv: int) -> Meeting:
 @lean_leaf
 def about(source, j, x, y, z, out, k):
     """out[k] := the motion source[j] about a point that is (x, y, z) farther."""
-    a, b, c = source[j, 0], source[j, 1], source[j, 2]
-    u, v, w = source[j, 3], source[j, 4], source[j, 5]
-    out[k, 0], out[k, 1], out[k, 2] = a, b, c
-    out[k, 3], out[k, 4], out[k, 5] = u + b * z - c * y, v + c * x - a * z, w + a * y - b * x
+    w = three_of(source, j, 0)
+    out[k, 0], out[k, 1], out[k, 2] = w
+    out[k, 3], out[k, 4], out[k, 5] = velocity_at(three_of(source, j, 3), w, (x, y, z))
 
 
 @lean
