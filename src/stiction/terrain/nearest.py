@@ -39,7 +39,9 @@ from stiction.kernels.triples import (
     cross,
     dot,
     minus,
+    scaled,
     three_of,
+    turned,
     turned_back,
 )
 from stiction.terrain.contacts import (
@@ -126,8 +128,9 @@ def point_into(s: Side, x: Array) -> Triple:
 @leaf
 def put_out_of(s: Side, x: Triple, out: Array) -> None:
     """out (3,) := a point from the axes of a geom, in the world."""
+    y = turned(s.turn, x)
     for c in range(3):
-        out[c] = s.place[c] + (s.turn[c, 0] * x[0] + s.turn[c, 1] * x[1] + s.turn[c, 2] * x[2])
+        out[c] = s.place[c] + y[c]
 
 
 @kernel
@@ -174,8 +177,7 @@ def straight_along(s: Side) -> tuple[int, int]:
 @leaf
 def outward(s: Side, n: Array) -> Triple:
     """The outward normal of a geom at a contact of the normal n (3,), in its axes."""
-    x, y, z = into(s, n)
-    return s.sign * x, s.sign * y, s.sign * z
+    return scaled(s.sign, into(s, n))
 
 
 @kernel
