@@ -164,7 +164,7 @@ def _name_row(key, count, kind, which, e):
 
 
 @leaf
-def _soften(begin, ne, ids, nnz, adr, column, J, R, mobility):
+def _softening(begin, ne, ids, nnz, adr, column, J, R, mobility):
     """What the softness R of an equality's rows, from `begin` on as long as it stays the same, is
     to be multiplied by so that none is below `LEAST_SOFTNESS`; mobility (nv,): inverse inertia of
     each degree of freedom."""
@@ -221,7 +221,7 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
             data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow, rim, rise)
         if kind == Kind.SOFT:
             if e == 0 or ids[e - 1] != ids[e] or R[e - 1] != R[e]:
-                softened = _soften(e, ne, ids, nnz, adr, column, J, R, mobility)
+                softened = _softening(e, ne, ids, nnz, adr, column, J, R, mobility)
             data[e, Datum.DRAG] = 1.0 / (softened * R[e])
             data[e, Datum.BOUND] = dt * aref[e] + before
         elif kind == Kind.BOX:
