@@ -43,6 +43,10 @@ UNYIELDING = 1e-8
 hardly move that way: two fingers of one hand close along their rails and nowhere else. What asked
 them to would move the arm."""
 
+PARTING = int(Datum.SURFACE)
+"""First of the three columns of `Step.kept` that hold what paths part by, as speeds along the
+normal and the two tangents of a contact that is gripped."""
+
 FARTHEST = 0.1
 """Speed of the correction, by energy, over that of the step, up to which it is of second order."""
 
@@ -60,8 +64,8 @@ def _moves(g: Graph, s: BlockMatrix, k, v, dt):
 
 @lean_leaf
 def _can_grip(b: Blocks, i, newton: NewtonWorkspace):
-    """Whether block i is a contact with friction, of surfaces that do not move, and does not land
-    with this step."""
+    """Whether block i is a contact with friction, of surfaces that do not move, that touched before
+    the step and along whose face its bodies can move."""
     data = b.data[i]
     grips = b.head[i, Head.KIND] == Kind.CONTACT and b.head[i, Head.ROWS] > 2
     grips = grips and data[Datum.BOUND] == 0.0
@@ -78,7 +82,7 @@ def closes(i, step: Step, near):
 
 
 @lean
-def _part(m, d, b: Blocks, i, newton: NewtonWorkspace, step: Step, dt):
+def _grip(m, d, i, newton: NewtonWorkspace, step: Step, dt):
     """Grips contact i, if its bodies turn alike; how far their paths part there, else 0 [m]."""
     contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
     at, frame, size = numbers(contact + _POS, 3), numbers(contact + _FRAME, 9), 0.0
@@ -91,7 +95,7 @@ def _part(m, d, b: Blocks, i, newton: NewtonWorkspace, step: Step, dt):
         along = frame[3 * r] * a[0] + frame[3 * r + 1] * a[1] + frame[3 * r + 2] * a[2]
         size += along * along
         along *= step.place[i, Place.RATIO] if r == 2 else 1.0
-        step.kept[i, Datum.SURFACE + r] = 0.5 * dt * along
+        step.kept[i, PARTING + r] = 0.5 * dt * along
     return 0.5 * dt * dt * np.sqrt(size)
 
 
@@ -126,7 +130,7 @@ def grip_island(
     for at in range(begin, end):
         i = g.member[at]
         if np.int64(step.record[i, Record.MODE]) == Mode.STICK and _can_grip(b, i, newton):
-            most = max(most, _part(m, d, b, i, newton, step, dt))
+            most = max(most, _grip(m, d, i, newton, step, dt))
     if not most > config.slack:
         for at in range(begin, end):
             step.record[g.member[at], Record.GRIPPED] = 0.0
@@ -136,14 +140,14 @@ def grip_island(
         if np.int64(step.record[i, Record.MODE]) != Mode.SEPARATE or not _can_grip(b, i, newton):
             continue
         if _rests_beside(m, b, g, k, i, newton, step, config.slack, dt):
-            most = max(most, _part(m, d, b, i, newton, step, dt))
+            most = max(most, _grip(m, d, i, newton, step, dt))
     return most
 
 
 @lean
 def is_thrown(b: Blocks, g: Graph, s: BlockMatrix, k, v, step: Step, slack):
-    """Whether the correction v (nv,) of island k, which grips, is more than one of second order,
-    without overlap or an error of a rigid equality that would ask for it."""
+    """Whether the correction v (nv,) of island k, if that is gripped, is more than one of second
+    order, without overlap or an error of a rigid equality that would ask for it."""
     here, there, gripped = 0.0, 0.0, False
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -174,7 +178,7 @@ def let_go(b: Blocks, g: Graph, k):
 
 
 @lean
-def grips(g: Graph, k, step: Step):
+def is_gripped_anywhere(g: Graph, k, step: Step):
     """Whether a contact of island k is gripped."""
     for at in range(g.members[k], g.members[k + 1]):
         if step.record[g.member[at], Record.GRIPPED] > 0.0:
