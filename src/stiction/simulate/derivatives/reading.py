@@ -56,7 +56,7 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
                 closed = config.rough
             if step.place[i, Place.BENT] == 1.0:
                 closed = gap
-            b.head[i, Head.KIND] = Kind.CONTACT  # one that is open was held
+            b.head[i, Head.KIND] = Kind.CONTACT  # what is open or gripped was held
             if step.record[i, Record.GRIPPED] > 0.0:
                 b.data[i, Datum.SURFACE] = b.data[i, Datum.SURFACE_2] = 0.0
             contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE
