@@ -30,7 +30,15 @@ from typing import NamedTuple
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
+from stiction.contact.problem.blocks import (
+    ROWS,
+    Blocks,
+    Datum,
+    Head,
+    Kind,
+    drop_immobile,
+    is_gripped,
+)
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.drifting import drift
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
@@ -446,9 +454,18 @@ def _built(rung, streak, factorizations):
     return rung + streak
 
 
+@lean_leaf
+def _is_gripped(b: Blocks, g: Graph, k):
+    """Whether a contact of island k is gripped."""
+    for at in range(g.members[k], g.members[k + 1]):
+        if is_gripped(b, g.member[at]):
+            return True
+    return False
+
+
 @lean
 def _part(address, k, load, g: Graph, s: BlockMatrix, work, request):
-    """Residual of the correction of overlap of a small island, from the guess."""
+    """Residual of the correction of overlap of an island, from the guess."""
     if request.setting[Setting.WARM] != Guess.NONE:
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
     else:
@@ -653,15 +670,15 @@ def solve_blocks(address, count):
         setting[Setting.FACTORIZATIONS] = 0
         mark_tree(b, g, s, k, y.x)
         coarse = setting[Setting.DIGITS] > 0
-        if coarse and not small:
+        if coarse and (small or _is_gripped(b, g, k)):
+            best = _part(address, k, load, g, s, work, request)
+            if best <= PARTED:
+                rung = np.int64(Rung.MODES)
+        if coarse and not small and rung == Rung.NONE:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)
             if best <= COARSE:
                 rung = np.int64(Rung.INTERIOR_POINT)
-        elif coarse:
-            best = _part(address, k, load, g, s, work, request)
-            if best <= PARTED:
-                rung = np.int64(Rung.MODES)
         if rung == Rung.NONE and setting[Setting.WARM] != Guess.NONE and (small or not coarse):
             rung, best, streak = _start_warm(address, k, load, small, g, b, s, work, request)
             taken = np.int64(rung == Rung.INTERIOR_POINT)
