@@ -7,6 +7,9 @@ these part by, across the face and along it.
 A face has more contacts than its bodies need, and which of them press is the solver's choice. Those
 beside them that do not press, and rest as well, are gripped with them: what the correction is
 depends on velocities alone.
+
+A large island is gripped only where nothing in it slides: things on a tray, not a heap that
+tumbles, of which 125 boxes would take a third more time for paths that nobody follows.
 """
 
 from __future__ import annotations
@@ -59,6 +62,15 @@ def _moves(g: Graph, s: BlockMatrix, k, v, dt):
         for j in range(s.start[node], s.start[node + 1]):
             if abs(v[j]) * dt > LEAST_MOTION:
                 return True
+    return False
+
+
+@lean_leaf
+def _slides(g: Graph, k, step: Step):
+    """Whether a contact of island k slides."""
+    for at in range(g.members[k], g.members[k + 1]):
+        if np.int64(step.record[g.member[at], Record.MODE]) == Mode.SLIDE:
+            return True
     return False
 
 
@@ -123,8 +135,10 @@ def grip_island(
     `step.kept` what their paths part by, as speeds along their rows; how far that is at the
     most [m]."""
     dt, most = number(m + _TIMESTEP), 0.0
-    bends = config.bends and is_small(g, k) and deep <= config.shallow
+    bends = config.bends and deep <= config.shallow
     if not bends or not _moves(g, s, k, step.v_plus, dt):
+        return most
+    if not is_small(g, k) and _slides(g, k, step):
         return most
     begin, end = g.members[k], g.members[k + 1]
     for at in range(begin, end):

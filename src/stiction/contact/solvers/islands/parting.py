@@ -1,19 +1,21 @@
 """Overlap that is taken back at position level: to the digits that it is wanted to.
 
-Large islands by the interior point's first digits (`interior_point/coarse.py`), small ones by
-Newton's method with contacts that give a little. What neither takes back is solved as any problem.
+Small islands, and what is gripped, by Newton's method with contacts that give a little; large ones
+by the interior point's first digits (`interior_point/coarse.py`). What neither takes back is solved
+as any problem.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from stiction.contact.problem.blocks import Blocks, is_gripped
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.workspace import Guess, Rung, Setting
 from stiction.contact.solvers.interior_point.coarse import COARSE, part_coarsely
 from stiction.contact.solvers.islands.guess import take_guess
 from stiction.contact.solvers.proximal.iteration import MODES, refine
-from stiction.kernels.compile import lean
+from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 
 PARTED = 0.05
@@ -28,17 +30,27 @@ much compliance contacts that contradict each other by rounding share it, and th
 held exactly after some iterations with the same factor."""
 
 
+@lean_leaf
+def _is_gripped(b: Blocks, g: Graph, k):
+    """Whether a contact of island k is gripped."""
+    found = False
+    for at in range(g.members[k], g.members[k + 1]):
+        found = found or is_gripped(b, g.member[at])
+    return found
+
+
 @lean
-def part(address, k, load, small, g: Graph, s: BlockMatrix, work, request):
+def part(address, k, load, small, b: Blocks, g: Graph, s: BlockMatrix, work, request):
     """(rung, residual) of the correction of overlap of island k, from the guess: rung NONE if it is
     not taken back so."""
-    if not small:
-        guessed = np.int64(request.setting[Setting.WARM] != Guess.NONE)
-        best = part_coarsely(address, k, load, guessed)
-        return np.int64(Rung.INTERIOR_POINT if best <= COARSE else Rung.NONE), best
-    take_guess(g, s, k, work, request)
-    enough = 10.0 ** -request.setting[Setting.DIGITS]
-    best = refine(
-        address, k, load, MODES, PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf
-    )
-    return np.int64(Rung.MODES if best <= PARTED else Rung.NONE), best
+    if small or _is_gripped(b, g, k):
+        take_guess(g, s, k, work, request)
+        enough = 10.0 ** -request.setting[Setting.DIGITS]
+        best = refine(
+            address, k, load, MODES, PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf
+        )
+        if small or best <= PARTED:
+            return np.int64(Rung.MODES if best <= PARTED else Rung.NONE), best
+    guessed = np.int64(request.setting[Setting.WARM] != Guess.NONE)
+    best = part_coarsely(address, k, load, guessed)
+    return np.int64(Rung.INTERIOR_POINT if best <= COARSE else Rung.NONE), best

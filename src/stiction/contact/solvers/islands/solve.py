@@ -73,7 +73,7 @@ def _solve_island(address, k, load, g: Graph, b: Blocks, s: BlockMatrix, work, w
     guessed, parted = setting[Setting.WARM] != Guess.NONE, setting[Setting.DIGITS] > 0
     best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), np.int64(0)
     if parted:
-        rung, best = part(address, k, load, small, g, s, work, request)
+        rung, best = part(address, k, load, small, b, g, s, work, request)
     if rung == Rung.NONE and guessed and (small or not parted):
         rung, best, streak = start_warm(address, k, load, small, g, b, s, work, request)
         taken = np.int64(rung == Rung.INTERIOR_POINT)
