@@ -250,27 +250,29 @@ def _copy_rows(b: Blocks, J, adr, e, dim, width, entry, pyramidal, friction):
 
 
 @leaf
+def _scale_row(b: Blocks, entry, width, ratio):
+    """Scales a row, whose entries begin there, by the ratio of its coefficient to another one's."""
+    if ratio != 1.0:
+        for k in range(width):
+            b.value[entry + k] *= ratio
+
+
+@leaf
 def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
     """Coefficients of block i; a second row with another one than the first is scaled."""
     data = b.data
     if dim > 1:
         if friction[0] > LEAST_FRICTION:
             data[i, Datum.SLIDE] = friction[0]
-        ratio = friction[1] / friction[0]
-        place[i, Place.RATIO] = ratio
-        if ratio != 1.0:
-            for k in range(width):
-                b.value[entry + 2 * width + k] *= ratio
+        place[i, Place.RATIO] = friction[1] / friction[0]
+        _scale_row(b, entry + 2 * width, width, place[i, Place.RATIO])
     if dim > 3 and friction[2] > LEAST_FRICTION:
         data[i, Datum.SPIN] = friction[2]
     if dim > 4:
         if friction[3] > LEAST_FRICTION:
             data[i, Datum.ROLL] = friction[3]
-        ratio = friction[4] / friction[3]
-        place[i, Place.ROLL_RATIO] = ratio
-        if ratio != 1.0:
-            for k in range(width):
-                b.value[entry + 5 * width + k] *= ratio
+        place[i, Place.ROLL_RATIO] = friction[4] / friction[3]
+        _scale_row(b, entry + 5 * width, width, place[i, Place.ROLL_RATIO])
 
 
 @leaf

@@ -7,6 +7,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, drop_immobile
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import copy_vector
 from stiction.contact.solvers.blocks.system import assemble, push, solve, speeds
 from stiction.contact.solvers.blocks.trees import forget_tree
 from stiction.contact.solvers.blocks.workspace import (
@@ -48,10 +49,7 @@ def _free_island(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, request: Req
         y.change[i, 0] *= -y.D[i, 0]
         for r in range(1, ROWS):
             y.change[i, r] = 0.0
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.rhs[j] = b.push[j]
+    copy_vector(g, s, k, b.push, y.rhs)
     push(b, g, k, y.change, y.rhs)
     solve(b, g, s, y, k, np.int64(1))
     for p in range(low, high):

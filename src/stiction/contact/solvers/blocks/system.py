@@ -28,6 +28,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_vector
 from stiction.contact.solvers.blocks.trees import factor_tree, is_factored, solve_tree
 from stiction.contact.solvers.blocks.workspace import System
 from stiction.kernels import runs, six, sparse
@@ -398,19 +399,12 @@ def _divide(g: Graph, s: BlockMatrix, k, r):
 @lean
 def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
     """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
-    low, high = g.positions[k], g.positions[k + 1]
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.x[j] = y.rhs[j]
+    copy_vector(g, s, k, y.rhs, y.x)
     _divide(g, s, k, y.x)
     changes(b, g, k, y.x, y.change)
     if not refine:
         return
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.left[j] = y.rhs[j]
+    copy_vector(g, s, k, y.rhs, y.left)
     take_mass(b, g, s, k, y.x, y.left)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -422,8 +416,5 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
             y.pull[i, r] = total
     push(b, g, k, y.pull, y.left)
     _divide(g, s, k, y.left)
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.x[j] += y.left[j]
+    add_vector(g, s, k, 1.0, y.left, y.x)
     changes(b, g, k, y.x, y.change)

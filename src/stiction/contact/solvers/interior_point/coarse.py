@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island
 from stiction.contact.solvers.blocks.system import imbalance, speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     Setting,
@@ -62,7 +62,6 @@ def follow_coarsely(address, k, load, warm):
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     law, facets, weight = np.int64(Law.FRICTIONLESS), np.int64(0), work.weight
-    low, high = g.positions[k], g.positions[k + 1]
     if warm == 1:
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
         found = refine(address, k, load, 0, WARM_EPS, WARM_STEPS, WARM_PATIENCE, COARSE, np.inf)
@@ -95,10 +94,7 @@ def follow_coarsely(address, k, load, warm):
             break
         if ticks() > request.setting[Setting.DEADLINE]:
             break
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] += step * y.x[j]
+        add_vector(g, s, k, step, y.x, w.v)
         advance(b, g, k, w, step)
         speeds(b, g, k, w.v, w.u)
     return residual

@@ -29,7 +29,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island, copy_vector
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -245,7 +245,6 @@ def follow_path(address, k, load, start, best):
     (w,) = unpack_interior(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     weight, r = work.weight, w.r
-    low, high = g.positions[k], g.positions[k + 1]
     tied, full = classify(b, g, k, law, w, weight)
     tied |= g.size[Size.STAR] == 1
     if start == NEAR_ATTEMPT:
@@ -256,10 +255,7 @@ def follow_path(address, k, load, start, best):
         begin_near(b, g, k, w, weight, min(deep, DEEP[COLD_ATTEMPT] * load))
     elif start == COLD_ATTEMPT:
         begin(b, g, k, w, weight, DEEP[start] * load)
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] = request.v_free[j]
+        copy_vector(g, s, k, request.v_free, w.v)
         speeds(b, g, k, w.v, w.u)
     last, begun = -FINISH_EVERY, full
     least, stalled, small = np.inf, 0, is_small(g, k)
@@ -300,10 +296,7 @@ def follow_path(address, k, load, start, best):
             break
         if not (step >= LEAST_STEP and step < np.inf):
             break
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] += step * y.x[j]
+        add_vector(g, s, k, step, y.x, w.v)
         advance(b, g, k, w, step)
         speeds(b, g, k, w.v, w.u)
         lift_slacks(g, k, w, measure_gap(b, g, k, w, weight, 0.0))

@@ -6,7 +6,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import copy_island, copy_vector
 from stiction.contact.solvers.blocks.workspace import Guess, NewtonWorkspace, Request, Setting
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix
@@ -21,10 +21,7 @@ def take_nothing(g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, request: Re
     for at in range(g.members[k], g.members[k + 1]):
         for r in range(ROWS):
             work.f[g.member[at], r] = 0.0
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] = request.v_free[j]
+    copy_vector(g, s, k, request.v_free, work.v)
 
 
 @lean

@@ -24,7 +24,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Piece
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import copy_island, copy_vector
 from stiction.contact.solvers.blocks.system import fill_mass, speeds, unbalanced
 from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
@@ -222,10 +222,7 @@ def sweep_island(address, k, load, best):
             for r in range(3 if law != Law.FRICTIONLESS else 1, ROWS):
                 f[i, r] = 0.0
         _store(b, g, s, y, work, i)
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            v[j] = b.velocity[j]
+    copy_vector(g, s, k, b.velocity, v)
     unbalanced(b, g, s, k, v, f, y.left, y.rhs)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]

@@ -39,7 +39,7 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -175,10 +175,7 @@ def move_island(
 ):  # fmt: skip
     """v += x; u and f change with it. By the change itself, because the speeds' rounding, divided
     by eps, would spoil the momentum balance."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] += y.x[j]
+    add_vector(g, s, k, 1.0, y.x, work.v)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         rows = b.head[i, Head.ROWS]

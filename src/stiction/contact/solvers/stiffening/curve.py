@@ -35,7 +35,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.iterate import copy_island, copy_vector
 from stiction.contact.solvers.blocks.system import (
     factor_system,
     imbalance,
@@ -63,6 +63,7 @@ from stiction.contact.solvers.stiffening.springs import (
     find_event,
     find_impulses,
     measure_margins,
+    move,
     respond,
 )
 from stiction.kernels.clock import ticks
@@ -121,31 +122,12 @@ def _place(
 
 
 @lean
-def _move(
-    b: Blocks, g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, x, change, share
-):  # fmt: skip
-    """v += share x, u += share change, on island k. By the change itself: the rounding of speeds,
-    times s, would be seen in the impulses."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] += share * x[j]
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(b.head[i, Head.ROWS]):
-            work.u[i, r] += share * change[i, r]
-
-
-@lean
 def _note(g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, w: InteriorWorkspace, back):
     """Notes the velocity and the speeds at hand; or goes back to those that were noted."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            if back:
-                work.v[j] = w.kept_v[j]
-            else:
-                w.kept_v[j] = work.v[j]
+    if back:
+        copy_vector(g, s, k, w.kept_v, work.v)
+    else:
+        copy_vector(g, s, k, work.v, w.kept_v)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         for r in range(ROWS):
@@ -167,7 +149,7 @@ def _come_back(
             break
         solve(b, g, s, y, k, np.int64(1))
         share, done = 1.0, False
-        _move(b, g, s, k, work, y.x, y.change, share)
+        move(b, g, s, k, work, y.x, y.change, share)
         while True:
             found = _place(b, g, s, y, k, work, w, stiff, load)
             if found < (1.0 - 0.5 * share) * off:
@@ -175,10 +157,10 @@ def _come_back(
             if share < 0.05:
                 done = True
                 break
-            _move(b, g, s, k, work, y.x, y.change, (CUT - 1.0) * share)
+            move(b, g, s, k, work, y.x, y.change, (CUT - 1.0) * share)
             share *= CUT
         if done:
-            _move(b, g, s, k, work, y.x, y.change, -share)
+            move(b, g, s, k, work, y.x, y.change, -share)
             return _place(b, g, s, y, k, work, w, stiff, load), True
         off = found
         if share < 1.0:
@@ -211,10 +193,7 @@ def _find_tangent(
         i = g.member[at]
         for r in range(ROWS):
             w.u[i, r] = y.change[i, r]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.tangent_v[j] = y.x[j]
+    copy_vector(g, s, k, y.x, w.tangent_v)
 
 
 @lean
@@ -256,7 +235,7 @@ def _stride(
             return stiff, first, unit, turn
         then = stiff * (1.0 + sign * step)
         # v is linear in 1 / s where no row slides, so that theta is in s.
-        _move(b, g, s, k, work, w.tangent_v, w.u, 1.0 - stiff / then)
+        move(b, g, s, k, work, w.tangent_v, w.u, 1.0 - stiff / then)
         off = _place(b, g, s, y, k, work, w, then, load)
         if off < 1.0:
             off, _ = _come_back(b, g, s, y, k, work, w, then, load, off, BACK_ON_CURVE)

@@ -10,12 +10,14 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import add_vector
 from stiction.contact.solvers.blocks.workspace import InteriorWorkspace, NewtonWorkspace
 from stiction.contact.solvers.interior_point.begin import fraction
 from stiction.contact.solvers.interior_point.columns import TANGENT
 from stiction.contact.solvers.proximal.iteration import fill_sliding
 from stiction.contact.solvers.proximal.modes import SEPARATE, SLIDE, SLIDE_BACK, STICK
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.sparse import BlockMatrix
 
 UNEQUAL, SPRING = 0.3, TANGENT
 """Share by which springs differ, at most, the same in every step; and the column of
@@ -190,6 +192,19 @@ def find_impulses(
                 f[i, r] = theta[i, r]
             elif mode[i, r - 1] != SEPARATE:
                 f[i, r] = rough * theta[i, 0] * (1.0 if mode[i, r - 1] == SLIDE else -1.0)
+
+
+@lean
+def move(
+    b: Blocks, g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, x, change, share
+):  # fmt: skip
+    """v += share x, u += share change, on island k. By the change itself: the rounding of speeds,
+    times s, would be seen in the impulses."""
+    add_vector(g, s, k, share, x, work.v)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(b.head[i, Head.ROWS]):
+            work.u[i, r] += share * change[i, r]
 
 
 @lean
