@@ -133,6 +133,10 @@ PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE = 1e-3, 10, 1
 much compliance contacts that contradict each other by rounding share it, and those that agree are
 held exactly after some iterations with the same factor."""
 
+GRIPPING_EPS = 1e-7
+"""Compliance of a correction in which no contact pushes, only what is gripped: it is linear, has no
+modes that contradictions could change, and is done in one iteration where few digits are wanted."""
+
 FEW_NODES, FEW_DOFS = 12, 160
 """Trees and bodies of an island that is searched for its modes before the interior point is asked,
 at most, and their degrees of freedom, unless they are of one tree. In a chain every contact moves
@@ -447,16 +451,26 @@ def _built(rung, streak, factorizations):
 
 
 @lean
-def _part(address, k, load, g: Graph, s: BlockMatrix, work, request):
+def _pushes(b: Blocks, g: Graph, k, guess):
+    """Whether any contact of island k asks for a correction, or had one in the last step."""
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        asks = b.data[i, Datum.BOUND] > 0.0 or guess[i, 0] > 0.0
+        if asks and b.head[i, Head.KIND] == Kind.CONTACT:
+            return True
+    return False
+
+
+@lean
+def _part(address, k, load, b: Blocks, g: Graph, s: BlockMatrix, work, request):
     """Residual of the correction of overlap of a small island, from the guess."""
     if request.setting[Setting.WARM] != Guess.NONE:
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
     else:
         _do_nothing(g, s, k, request.v_free, work.f, work.v)
     enough = 10.0 ** -request.setting[Setting.DIGITS]
-    return refine(
-        address, k, load, MODES, PARTING_EPS, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf
-    )
+    eps = PARTING_EPS if _pushes(b, g, k, request.guess) else GRIPPING_EPS
+    return refine(address, k, load, MODES, eps, PARTING_STEPS, PARTING_PATIENCE, enough, np.inf)
 
 
 @lean
@@ -659,7 +673,7 @@ def solve_blocks(address, count):
             if best <= COARSE:
                 rung = np.int64(Rung.INTERIOR_POINT)
         elif coarse:
-            best = _part(address, k, load, g, s, work, request)
+            best = _part(address, k, load, b, g, s, work, request)
             if best <= PARTED:
                 rung = np.int64(Rung.MODES)
         if rung == Rung.NONE and setting[Setting.WARM] != Guess.NONE and (small or not coarse):
