@@ -71,6 +71,11 @@ LARGE_EPS, EPS_FALL, SLOW_EPS_FALL = 5e-4, 1e-2, 0.1
 """Compliance to which a hundredth of it may follow where modes stay, and that share; and the share
 where it begins larger, with modes that are not known yet."""
 
+STALLED = 1e-11
+"""Residual up to which an iteration with the same modes that leaves half of it is the last: contacts
+contradict each other by as much, as those of a foot of which one lands. A fifth of what a humanoid
+that sways had factored was for nothing."""
+
 BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well; above, it says nothing."""
 
@@ -553,6 +558,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             unbalanced(b, g, s, k, v, f, y.left, y.rhs)
             residual = max(residual, imbalance(b, g, s, k, y.rhs) / load)
         slow = residual > 0.1 * before
+        stalled = turn > 0 and not changed and STALLED >= residual > 0.5 * before
         if turn > 0 and not changed and (anew or not slides) and slow and eps > LEAST_EPS:
             eps = max(LEAST_EPS, fall * eps)
             stuck -= 1
@@ -561,7 +567,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         if residual < best:
             best = residual
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
-        if residual <= content or stuck > patience:
+        if residual <= content or stalled or stuck > patience:
             break
         if ticks() > request.setting[Setting.DEADLINE]:
             break
