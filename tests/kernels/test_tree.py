@@ -12,8 +12,9 @@ def _tree(rng, n):
     t = tree.allocate(np.array([0, n]))
     t.axis[:AXIS] = np.eye(AXIS)
     t.axis[AXIS:] = rng.normal(size=(n - AXIS, AXIS))
-    t.parent[:] = np.arange(n) - 1
-    t.parent[20] = 11  # a branch
+    parent = np.arange(n) - 1
+    parent[20] = 11  # a branch
+    tree.set_parents(t, parent, np.array([0, n]))
     above = np.eye(n)
     for c in range(1, n):
         above[c] += above[t.parent[c]]

@@ -23,6 +23,7 @@ from stiction.contact.problem.blocks import DATA, ROWS
 from stiction.contact.problem.soft_rows import MOST_SOFT_ROWS
 from stiction.contact.solvers.blocks.workspace import Room, SolverWorkspace
 from stiction.kernels.packing import pack, packed, unpacker
+from stiction.kernels.tree import set_parents
 
 Indices = NDArray[np.int64]
 
@@ -271,8 +272,7 @@ class Workspace:
         cap, nv, skyline = self.room.blocks, model.nv, self.layout.entries
         self.solver = SolverWorkspace(tree_starts(model), skyline, self.room)
         self.blocks, self.newton = self.solver.blocks, self.solver.newton
-        above = self.solver.graph.tree.parent
-        above[:] = model.dof_parentid[: len(above)]
+        set_parents(self.solver.graph.tree, model.dof_parentid, tree_starts(model))
         self.blocks.first[:], self.blocks.row[:] = self.layout.first, self.layout.row
         self.grading = grading.allocate(nv, cap)
         self.step = Step(

@@ -107,7 +107,9 @@ def find_modes(
             new = STICK
             if kind == Kind.BOX:
                 y, limit = f[i, 0] - u[i, 0] / weight[i, 0], share * data[i, Datum.LIMIT]
-                new = _interval_mode(y, limit, mode[i, 0], tied / np.sqrt(weight[i, 0]))
+                new = SEPARATE  # without friction, as in the problem that takes overlap back
+                if limit > 0.0:
+                    new = _interval_mode(y, limit, mode[i, 0], tied / np.sqrt(weight[i, 0]))
             changed |= new != mode[i, 0]
             mode[i, 0] = new
             if is_gripped(b, i):
