@@ -10,13 +10,23 @@ from stiction.kernels.compile import leaf
 from stiction.kernels.triples import minus, three_of, velocity_at
 
 _GEOM_BODY, _ROOT = offset("mjModel", "geom_bodyid"), offset("mjModel", "body_rootid")
-_COM = offset("mjData", "subtree_com")
+_RBOUND, _COM = offset("mjModel", "geom_rbound"), offset("mjData", "subtree_com")
 
 
 @leaf
 def body_of_geom(m, geom):
     """Number of its body."""
     return entry(m + _GEOM_BODY, geom)
+
+
+@leaf
+def smaller_radius(m, first, second):
+    """Radius of the smaller of two geoms [m]; a plane has none."""
+    rbound = pointer(m + _RBOUND)
+    small, large = numbers(rbound + 8 * first, 1)[0], numbers(rbound + 8 * second, 1)[0]
+    if small <= 0.0 or (large > 0.0 and large < small):
+        small = large
+    return small
 
 
 @leaf

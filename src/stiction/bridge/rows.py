@@ -21,6 +21,7 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.arcs import departure
+from stiction.bridge.bodies import smaller_radius
 from stiction.bridge.geom_types import MESH, kinds_of
 from stiction.bridge.layout import (
     flags,
@@ -43,9 +44,7 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _NMOCAP, _RBOUND, _SURFACE = (
-    offset("mjModel", name) for name in ("ngeom", "nmocap", "geom_rbound", "geom_surfacevel")
-)
+_NMOCAP, _SURFACE = offset("mjModel", "nmocap"), offset("mjModel", "geom_surfacevel")
 _MOBILITY = offset("mjModel", "dof_invweight0")
 _MOVES = offset("mjModel", "flg_surfacevel")
 _GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
@@ -282,15 +281,6 @@ def has_mesh(m, first, second):
 
 
 @leaf
-def smaller_radius(rbound, first, second):
-    """Radius of the smaller of two geoms [m]; a plane has none."""
-    small, large = rbound[first], rbound[second]
-    if small <= 0.0 or (large > 0.0 and large < small):
-        small = large
-    return small
-
-
-@leaf
 def _add_surface(m, d, geom, sign, position, frame, out):
     """out (3,) += sign times the velocity of the geom's moving surface, in its own body, along the
     tangents of a contact and about its normal. MuJoCo has these numbers in its contacts, for the
@@ -324,7 +314,6 @@ def _read_contacts(
     total = adr[nefc - 1] + nnz[nefc - 1]
     column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
     pyramidal = integer(m + _CONE) == PYRAMIDAL
-    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     moves = flags(m + _MOVES, 1)[0] != 0
     contacts = pointer(d + _CONTACT)
     for c in range(ncon):
@@ -354,7 +343,7 @@ def _read_contacts(
                 place[count, Place.BENT] = 1.0
             else:
                 b.data[count, Datum.BOUND] = -gap / dt
-        if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
+        if gap < 0.0 and gap < -deep * smaller_radius(m, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
         if moves and dim > 1:
@@ -377,7 +366,6 @@ def merge_gaps(m, b: Blocks, begin, count, key):
     """Gives contacts of one pair whose gaps are all but equal (`SAME_GAP`) the smallest of them, so
     that nothing is let in deeper. Blocks from `begin` on; a pair's stand together."""
     dt = number(m + _TIMESTEP)
-    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     bound = b.data[:, Datum.BOUND]
     i = begin
     while i < count:
@@ -385,7 +373,7 @@ def merge_gaps(m, b: Blocks, begin, count, key):
         while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
             end += 1
         if end - i > 1 and key[i, Key.INDEX] >= 0:
-            alike = SAME_GAP * smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
+            alike = SAME_GAP * smaller_radius(m, key[i, 0], key[i, 1]) / dt
             # The largest bound is the smallest gap; those below it by little take it over, then
             # the largest of what is left, and so on.
             limit = np.inf

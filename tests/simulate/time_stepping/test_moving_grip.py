@@ -110,6 +110,50 @@ def test_things_on_a_tray_that_tilts_stay_where_they_stand(count):
     np.testing.assert_allclose(seen_by_the_tray(), start, atol=1e-6)
 
 
+LEG = """
+<body pos="0 {} -.1">
+  <joint axis="0 1 0" damping="1" stiffness="5"/><joint axis="1 0 0" damping="1" stiffness="5"/>
+  <geom size=".05" mass="2" contype="0" conaffinity="0"/>
+  <body pos="0 0 -.4">
+    <joint axis="0 1 0" damping="1" stiffness="2"/>
+    <geom size=".045" mass="2" contype="0" conaffinity="0"/>
+    <body pos="0 0 -.4">
+      <joint axis="0 1 0" damping="1"/><joint axis="1 0 0" damping="1"/>
+      <geom type="capsule" fromto="-.07 -.01 0 .14 -.03 0" size=".027" friction=".7"/>
+      <geom type="capsule" fromto="-.07 .01 0 .14 .03 0" size=".027" friction=".7"/>
+    </body>
+  </body>
+</body>
+"""
+LEGS = f"""
+<mujoco>
+  <option timestep="0.005"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1" friction=".7"/>
+    <body pos="0 0 .937">
+      <freejoint/>
+      <geom type="box" size=".08 .15 .1" pos="0 0 .1" mass="20" contype="0" conaffinity="0"/>
+      {LEG.format(-0.1)}{LEG.format(0.1)}
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_feet_that_land_one_edge_first_come_to_stand_on_all_their_points():
+    # Each closed gaps of micrometres by a velocity of its own, turned by that, and closed others.
+    model = mujoco.MjModel.from_xml_string(LEGS)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    data.qvel[:6] = [0.05, 0, 0, 0.2, 0.1, 0.1]
+    sim.step(data, 15)
+    sim.reset_statistics()
+    for _ in range(50):
+        report = sim.step(data)
+        assert len(report.contacts) == 8
+        assert max(abs(contact.gap) for contact in report.contacts) < 1e-7
+    assert sim.statistics.pivots < 5.0
+
+
 def test_fingers_that_press_on_each_other_do_not_move_the_arm():
     # They close along their rails and nowhere else: what is across is rounding.
     alone = gripper("box").replace('name="part" pos="0 0 .4"', 'name="part" pos="0 0 .1"')

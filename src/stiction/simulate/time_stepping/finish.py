@@ -196,15 +196,15 @@ def _bound_led(i, dt, config: Config, b: Blocks, newton: NewtonWorkspace, step: 
 @lean_leaf
 def _pose_gripped(i, bound, speed, config: Config, b: Blocks, step: Step):
     """Bound of contact i, which is gripped, and whose gap after a step at the normal `speed` asks
-    for `bound`: what its paths part by comes off it, and off its tangents, which give way."""
+    for `bound`: what its paths part by comes off its tangents as well, which give way."""
     if not closes(i, step, config.near):
-        bound = -speed
+        bound = -speed - step.kept[i, PARTING]
     b.head[i, Head.ROWS] = 3
     b.data[i, Datum.DRAG] = step.record[i, Record.GRIPPED]
     b.data[i, Datum.SURFACE] = step.kept[i, PARTING + 1]
     b.data[i, Datum.SURFACE_2] = step.kept[i, PARTING + 2]
     step.counts[Count.GRIPPED] += 1
-    return bound - step.kept[i, PARTING]
+    return bound
 
 
 @lean
@@ -246,7 +246,7 @@ def pose_overlap(
             elif off and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
-                bound = -(gap if gap > 0.0 else share * gap) / dt - speed
+                bound = -(gap if gap > 0.0 else share * gap) / dt - speed - step.kept[i, PARTING]
                 gripped = step.record[i, Record.GRIPPED] > 0.0
                 if gripped or is_open(i, step):
                     b.head[i, Head.KIND] = Kind.HOLD
