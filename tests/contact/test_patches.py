@@ -8,19 +8,17 @@ from stiction.contact.problem.blocks import Datum
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Rung, Setting
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands import patches
+from stiction.contact.solvers.islands import patches, persistence
 from stiction.contact.solvers.islands.arrays import fill
 from stiction.contact.solvers.islands.patches import (
     LARGEST_PATCH,
     LEAST_DRAWN,
-    SHARPENING_PATHS,
     SMALL_PATCH,
     Effort,
     Island,
     mend_island,
-    persist,
-    sharpen_island,
 )
+from stiction.contact.solvers.islands.persistence import SHARPENING_PATHS, persist, sharpen_island
 from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 from stiction.contact.solvers.proximal.iteration import spread_residual
 
@@ -249,7 +247,10 @@ def test_a_heap_that_no_path_solves_is_stiffened_step_by_step(monkeypatch):
     work.newton.v[island.dofs] = work.request.v_free[island.dofs]
     work.request.outcome[k, Outcome.RESIDUAL], work.request.setting[Setting.MENDED] = 1.0, 1
     followed = []
-    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: followed.append(number))
+    for module in (patches, persistence):
+        monkeypatch.setattr(
+            module, "take_turn", lambda _, k, number, tried: followed.append(number)
+        )
     persist(work, k, lambda residual: residual <= SOLVED)
     assert work.request.outcome[k, Outcome.RESIDUAL] <= SOLVED
     assert momentum_left(work, island) <= 1e-8 * work.request.outcome[k, Outcome.LOAD]
@@ -265,8 +266,9 @@ def test_for_the_last_digits_of_what_suffices_no_path_is_drawn(suffices, paths, 
     k = int(np.diff(work.graph.members[: int(work.graph.size[0]) + 1]).argmax())
     work.request.setting[Setting.MENDED] = 1
     taken = []
-    monkeypatch.setattr(patches, "mend_island", lambda *_, **__: False)
-    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: taken.append(number))
+    monkeypatch.setattr(persistence, "mend_island", lambda *_, **__: False)
+    for module in (patches, persistence):
+        monkeypatch.setattr(module, "take_turn", lambda _, k, number, tried: taken.append(number))
     persist(work, k, lambda residual: False, lambda: suffices)
     assert len(taken) == paths
 
@@ -275,8 +277,9 @@ def test_no_path_is_drawn_on_a_heap_that_nothing_came_near_to(monkeypatch):
     work, k = solved_heap(max(HEAPS, key=lambda path: path.stat().st_size))
     work.request.outcome[k, Outcome.RESIDUAL], work.request.setting[Setting.MENDED] = 0.05, 1
     taken = []
-    monkeypatch.setattr(patches, "mend_island", lambda *_, **__: False)
-    monkeypatch.setattr(patches, "stiffen_and_mend", lambda *_: False)
-    monkeypatch.setattr(patches, "take_turn", lambda _, k, number, tried: taken.append(number))
+    monkeypatch.setattr(persistence, "mend_island", lambda *_, **__: False)
+    monkeypatch.setattr(persistence, "stiffen_and_mend", lambda *_: False)
+    for module in (patches, persistence):
+        monkeypatch.setattr(module, "take_turn", lambda _, k, number, tried: taken.append(number))
     persist(work, k, lambda residual: False)
     assert taken == list(range(LARGE_TURNS))

@@ -277,18 +277,18 @@ def digits_of(farthest, slack):
 
 
 @lean
-def _goes_too_far(b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspace, dt, deepest):
+def _goes_too_far(b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspace, dt, farthest):
     """Whether the correction newton.v, with newton.u its speeds over bounds, moves a contact or
-    limit of island k farther than overlap is deep, or any joint out of all proportion: where
+    limit of island k farther than positions are off, or any joint out of all proportion: where
     normals all but contradict each other, a turn about them would undo the overlap, if it were
     straight."""
-    far = max(4.0 * deepest, MOST_TURN)
+    far = max(4.0 * farthest, MOST_TURN)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         if b.head[i, Head.KIND] == Kind.CONTACT:
             asked = abs(b.data[i, Datum.BOUND]) * dt
             moved = abs(newton.u[i, 0] + b.data[i, Datum.BOUND]) * dt
-            if not moved <= 4.0 * (deepest + asked):
+            if not moved <= 4.0 * (farthest + asked):
                 return True
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
@@ -301,7 +301,7 @@ def _goes_too_far(b: Blocks, g: Graph, s: BlockMatrix, k, newton: NewtonWorkspac
 @lean
 def check_overlap(
     m, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace, request: Request, step: Step,
-    slack, deepest, address,
+    slack, farthest, address,
 ):  # fmt: skip
     """Keeps the correction newton.v where it was solved for and does not go too far. Bodies that
     are jammed, of which not all can be pushed out, are parted as far as they can be
@@ -316,7 +316,7 @@ def check_overlap(
         jammed = jammed and ticks() <= step.counts[Count.DEADLINE]
         jammed = jammed or streak % JAM_LOOKS != 0
         jammed = jammed or is_thrown(b, g, s, k, newton.v, step, slack)
-        if jammed or _goes_too_far(b, g, s, k, newton, dt, deepest):
+        if jammed or _goes_too_far(b, g, s, k, newton, dt, farthest):
             let_go(b, g, k)
             for at in range(g.members[k], g.members[k + 1]):
                 i = g.member[at]

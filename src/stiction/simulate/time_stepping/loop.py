@@ -246,6 +246,32 @@ def _runs_ahead(m, d, v, step: Step):
 
 
 @kernel
+def _correct_positions(m, d, config: Config, address):
+    """newton.v := what overlap, and paths that bend, are taken back by at position level; whether
+    there is any."""
+    b, g, s, request = unpack_problem(address)
+    _, newton = unpack_newton(address)
+    _, step = unpack_step(address)
+    counts = step.counts
+    farthest = pose_overlap(m, d, config, b, g, s, newton, request, step)
+    if not farthest > 0.0:
+        return False
+    warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
+    ask(
+        request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, counts[Count.DEADLINE],
+        config.budget,
+    )  # fmt: skip
+    request.setting[Setting.DIGITS] = digits_of(farthest, config.slack)
+    if counts[Count.GRIPPED] > 0:  # tangents that give way; nothing is mended, as without friction
+        request.setting[Setting.LAW] = Law.VISCOUS
+    if counts[Count.LED_ROWS] > 0:
+        free_all(address)
+    solve_all(address, counts[Count.BLOCKS])
+    check_overlap(m, b, g, s, newton, request, step, config.slack, farthest, address)
+    return True
+
+
+@kernel
 def _take(m, d, nstep, solved, config: Config, ground, address):
     """Takes up to nstep steps of the data at d with the model at m; returns why it stopped.
 
@@ -303,23 +329,10 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         begun = ticks()
         forget_moving(g, s, newton.v, request.inputs)
         write_step(m, d, config, b, newton, grading, request, step)
-        deepest = pose_overlap(m, d, config, b, g, s, newton, request, step)
-        if deepest > 0.0:
-            warm = np.int64(Guess.ALIKE if config.warm else Guess.NONE)
-            ask(
-                request, np.int64(Law.FRICTIONLESS), np.int64(0), warm, counts[Count.DEADLINE],
-                config.budget,
-            )  # fmt: skip
-            request.setting[Setting.DIGITS] = digits_of(deepest, config.slack)
-            if counts[Count.GRIPPED] > 0:
-                request.setting[Setting.LAW] = Law.VISCOUS
-            if counts[Count.LED_ROWS] > 0:
-                free_all(address)
-            solve_all(address, counts[Count.BLOCKS])
-            check_overlap(m, b, g, s, newton, request, step, config.slack, deepest, address)
+        corrected = _correct_positions(m, d, config, address)
         integrate(m, d, newton, step)
         note_output(m, d, step)
-        if deepest > 0.0:
+        if corrected:
             counts[Count.RESTS] = 0
         counts[Count.SEEN] = Seen.ALL
         now = ticks()

@@ -1,4 +1,4 @@
-"""Newton's method on the exact law, f = P(f - u), for `conic.py`, in two ways.
+"""Newton's method on the exact law, f = P(f - u), for `solve.py`, in two ways.
 
 P projects normal impulses on f_n >= 0 and tangential ones on the disc of radius mu f_n, or of a
 box row's limit (Alart and Curnier 1991); its pieces are the modes.

@@ -1,4 +1,4 @@
-"""The path of `conic.py`: x, y in the cone with x o y = tau e, as tau falls to nothing.
+"""The path of `solve.py`: x, y in the cone with x o y = tau e, as tau falls to nothing.
 
 With the scaling point G of Nesterov and Todd, G^2 x = y, and D = (G^2 + delta)^-1, one step is
 

@@ -46,7 +46,7 @@ from stiction.contact.solvers.blocks.workspace import (
     SolverWorkspace,
 )
 from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands.patches import persist
+from stiction.contact.solvers.islands.persistence import persist
 from stiction.contact.solvers.islands.solve import solve_blocks
 from stiction.status import Code
 

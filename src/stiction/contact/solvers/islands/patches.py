@@ -18,10 +18,7 @@ attempts of the interior point or more, patches mend 54 in two rounds on average
 of nine that all of its attempts had left unsolved.
 
 How it fails: the rounds run out, or the patch has grown to the whole island (a single tree has no
-smaller one), where what is undecided reaches through the heap. Then paths are drawn
-(`continuation.py`): a few on the island, then in patches, if little is wrong, where each costs a
-fraction of that, and then on the island again. For the last digits of what suffices they are drawn
-in patches only.
+smaller one), where what is undecided reaches through the heap (`persistence.py` goes on).
 """
 
 from __future__ import annotations
@@ -34,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
@@ -48,40 +44,25 @@ from stiction.contact.solvers.blocks.workspace import (
     Setting,
     SolverWorkspace,
 )
-from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
-from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
-from stiction.contact.solvers.islands.attempts import MENDABLE, STIFFENABLE
+from stiction.contact.solvers.interior_point.continuation import TURNS
+from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
+from stiction.contact.solvers.islands.attempts import MENDABLE
 from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 from stiction.contact.solvers.proximal.drifting import drift_island
-from stiction.contact.solvers.proximal.iteration import EXACT, refine_island, spread_residual
-from stiction.contact.solvers.stiffening.curve import stiffen_island
-from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
+from stiction.contact.solvers.proximal.iteration import refine_island, spread_residual
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-MENDING_ROUNDS, FIRST_ROUNDS = 6, 2
-"""At most; and before the path of a heap is followed through its folds: what two rounds do not mend
-takes more than that does."""
+MENDING_ROUNDS = 6
+"""Rounds that mend little, at most."""
 
 MUCH_BETTER = 0.1
 """Of the residual, that a round leaves which does not count as one."""
 
-SHARPENING_PATHS = 2
-"""Paths of a heap that are followed, at most, for the last digits of what suffices: each costs as
-much as several steps."""
-
 MOST_DRAWN, LEAST_DRAWN, DRAWN_BLOCKS = 200, 16, 5_000
 """Paths that are drawn: as many as have so many blocks, but not more than the first, half a second
 of a few contacts, and not less than the second, seconds of a heap."""
-
-FIRST_DRAWN = 4
-"""Of them, those that are drawn on an island before any in its patches, which may take as many in
-each."""
-
-NEARLY_MENDED = 1e-4
-"""Residual up to which paths are drawn in patches, and on heaps: of those that stiffening step by
-step leaves farther off none was solved so, and they cost a minute."""
 
 MENDED_SHARE, MENDED_AT_ONCE = 0.1, 16
 """Residual of a block that is mended, over the largest one; and how many are at once."""
@@ -96,13 +77,6 @@ REJOIN_EPS, REJOIN_STEPS, REJOIN_PATIENCE = 1e-2, 20, 4
 the residual. Begun with a small compliance it scatters the modes at the edge of a patch: of 28
 patches of boxes and spheres 9 left the island better than before, with this one 23."""
 
-STEPWISE, BRIEF_STEPWISE = 500, 300
-"""Factorizations of an island whose rows are stiffened step by step, at most; and of one that may
-be left without an answer."""
-
-STIFFENED_HEAP = 600
-"""Factorizations of a heap whose rows are stiffened, at most."""
-
 DRIFTABLE = 1e-4
 """Residual from which on redundant rows are let drift (`proximal/drifting.py`)."""
 
@@ -114,10 +88,6 @@ that one leaves at most before another is cut. Each costs a tenth of a drift of 
 ADJOIN_KICK, ADJOIN_EPS, ADJOIN_STEPS, ADJOIN_PATIENCE = 100.0, 1e-7, 12, 3
 """Compliance over the residual, and at least, of Newton's method on the island after such a patch;
 its iterations, at most and without half the residual."""
-
-SHARPEN_EPS, SHARPEN_STEPS, SHARPEN_PATIENCE = 1e-7, 12, 8
-"""Compliance and iterations of Newton's method on an island that is all but solved: with more
-patience than elsewhere, since all that is left to find is cheaper there than anything else."""
 
 
 class Effort(IntEnum):
@@ -134,105 +104,6 @@ class Effort(IntEnum):
 Passes = Callable[[float], bool]
 """Whether the iterate at hand, of that residual, is an answer."""
 
-Suffices = Callable[[], bool]
-"""Whether the iterate at hand would be taken if nothing better were found."""
-
-
-def persist(
-    work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices = lambda: False
-) -> None:
-    """Mends island k. Of a heap, whose path has not been followed through its folds yet, that comes
-    next, and what it finds is mended again. At last paths are drawn. For the last digits of what
-    suffices a few paths of a heap are followed, and paths are drawn in its patches alone; none is
-    drawn on a heap that nothing came near to, where each costs a second."""
-    residual = work.request.outcome[:, Outcome.RESIDUAL]
-    if is_mended_first(work, k):
-        solved = mend_island(work, k, passes, FIRST_ROUNDS)
-        solved = solved or _turn_and_mend(work, k, passes, suffices)
-        solved = solved or stiffen_heap(work, k, passes)
-    else:
-        rounds = FIRST_ROUNDS if suffices() else MENDING_ROUNDS
-        solved = mend_island(work, k, passes, rounds, Effort.ALL_PATHS)
-        solved = solved or stiffen_and_mend(work, k, passes)
-    if solved or work.request.setting[Setting.LAW] != Law.COULOMB or suffices():
-        return
-
-    def does(residual: float) -> bool:
-        return passes(residual) or suffices()
-
-    if is_mended_first(work, k) and not residual[k] <= NEARLY_MENDED:
-        return
-    solved = draw_paths(work, k, does, range(FIRST_DRAWN))
-    if not solved and residual[k] <= NEARLY_MENDED:
-        solved = mend_island(work, k, does, MENDING_ROUNDS, Effort.DRAWN_PATHS)
-    if not solved:
-        draw_paths(work, k, does, range(FIRST_DRAWN, count_drawn(work, k)))
-
-
-def mend_briefly(work: SolverWorkspace, k: int, passes: Passes) -> None:
-    """Mends island k by patches, and by stiffening its rows step by step, without following any
-    path: a tenth of what `persist` may take."""
-    if not mend_island(work, k, passes, FIRST_ROUNDS):
-        stiffen_and_mend(work, k, passes, BRIEF_STEPWISE)
-
-
-def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suffices) -> bool:
-    """Whether a path of a heap solves it, or what patches make of what it finds. After all of
-    them its rows are stiffened step by step."""
-    residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
-    for number in range(LARGE_TURNS):
-        if number > 0 and suffices():
-            if number >= SHARPENING_PATHS:
-                break
-            if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
-                return True
-        best = float(residual[k])
-        take_turn(work.packed.ctypes.data, k, number, tried)
-        tried = best if residual[k] == best else np.inf
-        if passes(float(residual[k])):
-            return True
-        if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
-            return True
-    return not suffices() and stiffen_and_mend(work, k, passes)
-
-
-def stiffen_and_mend(work: SolverWorkspace, k: int, passes: Passes, limit: int = STEPWISE) -> bool:
-    """Whether island k is solved by stiffening its rows step by step from the iterate at hand, in
-    `limit` factorizations, or by what patches make of what that finds."""
-    setting, outcome = work.request.setting, work.request.outcome
-    if setting[Setting.LAW] != Law.COULOMB or setting[Setting.FACETS]:
-        return False
-    load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
-    address, setting[Setting.FACTORIZATIONS] = work.packed.ctypes.data, 0
-    found = stiffen_by_steps(address, k, load, CONTENT, best, limit)
-    spread_residual(address, k, load)
-    outcome[k, Outcome.RESIDUAL] = found
-    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
-    if passes(found):
-        return True
-    return found < best and mend_island(work, k, passes, FIRST_ROUNDS)
-
-
-def stiffen_heap(work: SolverWorkspace, k: int, passes: Passes) -> bool:
-    """Whether island k is solved by stiffening its rows from the iterate at hand."""
-    setting, outcome = work.request.setting, work.request.outcome
-    best = float(outcome[k, Outcome.RESIDUAL])
-    if setting[Setting.LAW] != Law.COULOMB or setting[Setting.FACETS] or not best <= STIFFENABLE:
-        return False
-    load, setting[Setting.FACTORIZATIONS] = float(outcome[k, Outcome.LOAD]), 0
-    address = work.packed.ctypes.data
-    found = stiffen_island(address, k, load, CONTENT, best, STIFFENED_HEAP)
-    spread_residual(address, k, load)
-    outcome[k, Outcome.RESIDUAL] = found
-    outcome[k, Outcome.FACTORIZATIONS] += setting[Setting.FACTORIZATIONS]
-    return passes(found)
-
-
-def count_drawn(work: SolverWorkspace, k: int) -> int:
-    """How many paths are drawn on island k."""
-    blocks = int(work.graph.members[k + 1] - work.graph.members[k])
-    return min(MOST_DRAWN, max(LEAST_DRAWN, DRAWN_BLOCKS // blocks))
-
 
 def draw_paths(work: SolverWorkspace, k: int, passes: Passes, numbers: range) -> bool:
     """Follows paths that are drawn, until one solves island k; whether one does."""
@@ -244,23 +115,6 @@ def draw_paths(work: SolverWorkspace, k: int, passes: Passes, numbers: range) ->
         if passes(float(residual[k])):
             return True
     return False
-
-
-def sharpen_island(work: SolverWorkspace, k: int) -> None:
-    """Newton's method once more on island k, as far as rounding lets it. The residual is relative
-    to the whole island's load; where masses differ, the certificate asks more of light bodies."""
-    outcome, address = work.request.outcome, work.packed.ctypes.data
-    load, best = float(outcome[k, Outcome.LOAD]), float(outcome[k, Outcome.RESIDUAL])
-    outcome[k, Outcome.RESIDUAL] = refine_island(
-        address, k, load, 1, SHARPEN_EPS, SHARPEN_STEPS, SHARPEN_PATIENCE, EXACT, best
-    )
-    spread_residual(address, k, load)
-
-
-def is_mended_first(work: SolverWorkspace, k: int) -> bool:
-    """Whether `solve_blocks` has left island k to patches, before any path that turns."""
-    members = work.graph.members
-    return bool(work.request.setting[Setting.MENDED] and members[k + 1] - members[k] > HEAP)
 
 
 def mend_island(
