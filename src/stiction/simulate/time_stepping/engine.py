@@ -240,8 +240,7 @@ class TimeEngine:
             near, rough = max(near, fall), max(rough, fall)
         budget = settings.budget
         driven = not opt.disableflags & mujoco.mjtDisableBit.mjDSBL_ACTUATION
-        form = settings.contact.compiled  # whatever solves it, the law is the same
-        coulomb = form is not None and form.law == Law.COULOMB
+        coulomb = settings.contact.law == "coulomb"  # whatever solves it
         slack = TOUCHING * size if pushed_out else np.inf
         bounce = bounce_speed(opt, size) if self._restitution.any() else np.inf
         return Config(

@@ -5,8 +5,8 @@ Where bodies turn alike and a contact sticks, the correction of the step's posit
 these part by, across the face and along it; where it slides, across it.
 
 A face has more contacts than its bodies need, and which of them press is the solver's choice. Those
-beside them that do not press, and rest as well, are gripped with them: what the correction is
-depends on velocities alone.
+beside them that do not press, and stay closed as well, are gripped with them: what the correction
+is depends on velocities alone.
 
 A large island is gripped only where nothing in it slides: things on a tray, not a heap that
 tumbles, of which 125 boxes would take a third more time for paths that nobody follows.
@@ -116,22 +116,21 @@ def _note_parting(m, d, i, step: Step, dt):
 
 
 @lean
-def _grip(m, d, i, hard, newton: NewtonWorkspace, step: Step, dt):
-    """Grips contact i, so hard, if its bodies turn alike; how far their paths part there, else 0
-    [m]."""
+def _grip(m, d, config: Config, i, newton: NewtonWorkspace, step: Step, dt):
+    """Grips contact i, if its bodies turn alike; how far their paths part there, else 0 [m]."""
     way = _note_parting(m, d, i, step, dt)
     if way > 0.0:
+        slides = dt * max(abs(newton.u[i, 1]), abs(newton.u[i, 2])) > config.slack
         gives = max(newton.weight[i, 1], UNYIELDING * newton.weight[i, 0])
-        step.record[i, Record.GRIPPED] = hard / gives
+        step.record[i, Record.GRIPPED] = (SLIDING_GRIP if slides else GRIP) / gives
     return way
 
 
 @lean
-def _rests_beside(m, b: Blocks, g: Graph, k, i, newton: NewtonWorkspace, step: Step, slack, dt):
-    """Whether contact i, which nothing presses, rests as well beside one that is gripped, of the
-    same two bodies."""
-    slip = max(abs(newton.u[i, 1]), abs(newton.u[i, 2]))
-    if not dt * max(abs(newton.u[i, 0]), slip) <= slack:
+def _stays_beside(m, g: Graph, k, i, newton: NewtonWorkspace, step: Step, slack, dt):
+    """Whether contact i, which nothing presses, stays closed as well beside one that presses and is
+    gripped, of the same two bodies."""
+    if not dt * abs(newton.u[i, 0]) <= slack:
         return False
     for at in range(g.members[k], g.members[k + 1]):
         o = g.member[at]
@@ -164,8 +163,8 @@ def grip_island(
         return most
     for at in range(begin, end):
         i = g.member[at]
-        if np.int64(step.record[i, Record.MODE]) == Mode.STICK and _can_grip(b, i, newton):
-            most = max(most, _grip(m, d, i, GRIP, newton, step, dt))
+        if np.int64(step.record[i, Record.MODE]) != Mode.SEPARATE and _can_grip(b, i, newton):
+            most = max(most, _grip(m, d, config, i, newton, step, dt))
     if not most > config.slack:
         for at in range(begin, end):
             i = g.member[at]
@@ -175,11 +174,9 @@ def grip_island(
         i = g.member[at]
         if b.head[i, Head.KIND] != Kind.CONTACT or step.record[i, Record.GRIPPED] > 0.0:
             continue
-        slides = np.int64(step.record[i, Record.MODE]) == Mode.SLIDE
-        if not _can_grip(b, i, newton):
-            _note_parting(m, d, i, step, dt)
-        elif slides or _rests_beside(m, b, g, k, i, newton, step, config.slack, dt):
-            most = max(most, _grip(m, d, i, SLIDING_GRIP if slides else GRIP, newton, step, dt))
+        stays = _stays_beside(m, g, k, i, newton, step, config.slack, dt)
+        if stays and _can_grip(b, i, newton):
+            most = max(most, _grip(m, d, config, i, newton, step, dt))
         else:
             _note_parting(m, d, i, step, dt)
     return most
