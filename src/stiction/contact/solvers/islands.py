@@ -65,7 +65,7 @@ from stiction.contact.solvers.proximal import (
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.contact.solvers.sweeps import sweep
 from stiction.contact.solvers.system import assemble, push, solve, speeds
-from stiction.contact.solvers.trees import forget_tree, mark_tree
+from stiction.contact.solvers.trees import forget_tree, is_tree, mark_tree
 from stiction.contact.solvers.workspace import (
     Guess,
     Outcome,
@@ -102,7 +102,7 @@ class Start(NamedTuple):
 
 STARTS = (
     Start(0.0, 1e-7, 15.0, 8.0, 2.0, 1e-11),
-    Start(1.0, 1e-7, 8.0, 1.0, 0.0, SOLVED),
+    Start(1.0, 1e-8, 8.0, 1.0, 0.0, SOLVED),
     Start(1.0, 1e-2, 20.0, 6.0, 4.0, SOLVED),
 )
 """In turn: modes alone share a load in one way whatever came before, where they can; then the
@@ -645,7 +645,9 @@ def solve_blocks(address, count):
         if b.head[i, Head.ROWS] > 2:
             weight[i, 1] = weight[i, 2] = max(weight[i, 1], weight[i, 2])
     for k in range(g.size[Size.ISLANDS]):
-        forget_tree(g, k)
+        coarse = setting[Setting.DIGITS] > 0
+        if not coarse:  # else mass and rows are as they were in the solve before
+            forget_tree(g, k)
         speeds(b, g, k, v_free, work.u)
         load = load_of(b, g, k, law, work.u, weight, v_free)
         for c in range(request.outcome.shape[1]):
@@ -665,8 +667,8 @@ def solve_blocks(address, count):
         best, rung, streak, taken = np.inf, np.int64(Rung.NONE), np.int64(0), 0
         small = is_small(g, k)
         setting[Setting.FACTORIZATIONS] = 0
-        mark_tree(b, g, s, k, y.x)
-        coarse = setting[Setting.DIGITS] > 0
+        if not coarse or not is_tree(g, k):
+            mark_tree(b, g, s, k, y.x)
         if coarse and not small:
             guessed = np.int64(setting[Setting.WARM] != Guess.NONE)
             best = part_coarsely(address, k, load, guessed)

@@ -572,6 +572,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             stuck -= 1
         before = residual
         stuck = 0 if residual < 0.5 * best else stuck + 1
+        if residual <= content and residual < best:
+            return residual
         if residual < best:
             best, complete = residual, weighed
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
