@@ -3,11 +3,13 @@
     python benchmarks/carried_parts.py [--steps 3000] [--menagerie DIR]
 
 Two fingers press a part with 20 N, and swing it by 0.5 and 0.4 rad about two axes and by 0.1 m
-along two, at 0.6 to 0.9 Hz; steps of 2 ms. With a copy of mujoco_menagerie its Panda as well, whose
-fingers hold a block by eight pads while the arm sways. MuJoCo as it comes, and tuned against slip
-(C of simulator_speed.py), step the same. Of each part: microseconds of processor time for a call of
-one step with new controls, factorizations of a step, and how far the part has moved on the left
-finger in all steps but the first 500.
+along two, at 0.6 to 0.9 Hz; steps of 2 ms. A box stands on a turntable, 0.2 m from the axis, that
+turns to and fro at up to 2.5 rad/s, and boxes and cylinders on a tray that tilts to and fro by 0.12
+rad. With a copy of mujoco_menagerie its Panda as well, whose fingers hold a block by eight pads
+while the arm sways. MuJoCo as it comes, and tuned against slip (C of simulator_speed.py), step the
+same. Of each part, or the last one: microseconds of processor time for a call of one step with new
+controls, factorizations of a step, and how far the part has moved on what carries it in all steps
+but the first 500.
 """
 
 from __future__ import annotations
@@ -38,9 +40,51 @@ BEGIN = 500
 SWING = np.array([0.1, 0.1, 0.5, 0.4, 0.0, 0.0])
 HERTZ = np.array([0.7, 0.9, 0.6, 0.8, 0.0, 0.0])
 
+TURNTABLE = """
+<mujoco>
+  <option timestep="0.002"/><default><geom friction="1"/></default>
+  <worldbody>
+    <body><joint name="turn" damping="1"/><geom type="cylinder" size=".5 .02" mass="5"/></body>
+    <body pos=".2 0 .07"><freejoint/><geom type="box" size=".05 .05 .05" mass=".5"/></body>
+  </worldbody>
+  <actuator><velocity joint="turn" kv="20"/></actuator>
+</mujoco>
+"""
+TRAY = """
+<mujoco>
+  <option timestep="0.002"/><default><geom friction="1"/></default>
+  <worldbody>
+    <body pos="0 0 .3">
+      <joint name="x" axis="1 0 0" pos="0 0 -.3"/><joint name="y" axis="0 1 0" pos="0 0 -.3"/>
+      <geom type="box" size=".4 .4 .02" mass="5"/>
+    </body>
+    {things}
+  </worldbody>
+  <actuator>
+    <position joint="x" kp="2e4" kv="1e3"/><position joint="y" kp="2e4" kv="1e3"/>
+  </actuator>
+</mujoco>
+"""
+THING = """
+<body pos="{:.2f} {:.2f} .37"><freejoint/><geom type="{}" size=".05 .05 .05" mass=".2"/></body>
+"""
+
+
+def things(n):
+    """n x n boxes and cylinders in turn, beside each other."""
+    return "".join(
+        THING.format(0.15 * i, 0.15 * j, ("box", "cylinder")[(i + j) % 2])
+        for i in np.arange(n) - (n - 1) // 2
+        for j in np.arange(n) - (n - 1) // 2
+    )
+
+
+def tilt(t):
+    return min(1.0, t) * 0.12 * np.sin(2.0 * np.pi * np.array([0.8, 0.7]) * t + np.arange(2))
+
 
 def cases(menagerie):
-    """(name, model, data, finger, part, controls of a time) of every part."""
+    """(name, model, data, what carries it, part, controls of a time) of every part."""
     for name in PARTS:
         model = mujoco.MjModel.from_xml_string(gripper(name))
         press = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
@@ -48,6 +92,13 @@ def cases(menagerie):
             name, model, mujoco.MjData(model), model.body("left_finger").id, model.nbody - 1,
             lambda t, press=press: press + SWING * np.sin(2.0 * np.pi * HERTZ * t),
         )  # fmt: skip
+    model = mujoco.MjModel.from_xml_string(TURNTABLE)
+    yield (
+        "box on a turntable", model, mujoco.MjData(model), 1, 2, lambda t: 2.5 * np.sin(2.0 * t),
+    )  # fmt: skip
+    for n in (3, 5):
+        model = mujoco.MjModel.from_xml_string(TRAY.format(things=things(n)))
+        yield f"{n * n} things on a tray", model, mujoco.MjData(model), 1, model.nbody - 1, tilt
     path = Path(menagerie or "", PANDA)
     if path.exists():
         model, data = hold_block(path)

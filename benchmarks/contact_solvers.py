@@ -34,7 +34,7 @@ from stiction.contact import ContactProblem, Coulomb, certify
 from stiction.contact.problem.cones import build_cones
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
-from stiction.contact.solvers.newton import newton
+from stiction.contact.solvers.coulomb.newton import newton
 from stiction.contact.solvers.table import SOLVERS
 from stiction.kernels import kernel, linear
 from stiction.reproduce.families import peg

@@ -8,7 +8,7 @@ from stiction.contact.certificate.grading import allocate, grade_blocks, set_sca
 from stiction.contact.certificate.laws import Entry, Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.interior_point.solve import fill
+from stiction.contact.solvers.islands.arrays import fill
 from stiction.errors import InvalidInput
 
 G = 9.81

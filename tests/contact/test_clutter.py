@@ -7,7 +7,7 @@ from clutter import FILES, clutter_files, read_clutter
 from stiction.contact import Coulomb, certify
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
-from stiction.contact.solvers.interior_point.solve import solve_interior_point, takes
+from stiction.contact.solvers.islands.arrays import solve_interior_point, takes
 
 SMALL = [path for path in FILES if path.stem.startswith("box8")]
 

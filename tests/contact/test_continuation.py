@@ -6,12 +6,12 @@ from clutter import FILES, read_clutter
 
 import stiction
 from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
 from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turns
 from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, SOLVED, follow_path
-from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import solve_blocks, take_turn
-from stiction.contact.solvers.patches import count_drawn, draw_paths
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.islands.arrays import fill
+from stiction.contact.solvers.islands.patches import count_drawn, draw_paths
+from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 
 FOLDED = [path for path in FILES if path.stem.startswith("fold")]
 DRAWN = [path for path in FILES if path.stem.startswith("drawn")]

@@ -5,11 +5,11 @@ import pytest
 
 import stiction
 from stiction.contact.certificate.laws import Law
-from stiction.contact.solvers.drifting import drift_island
-from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.proximal import refine_island
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.islands.arrays import fill
+from stiction.contact.solvers.islands.solve import solve_blocks
+from stiction.contact.solvers.proximal.drifting import drift_island
+from stiction.contact.solvers.proximal.iteration import refine_island
 
 DT, MASS, HALF, HIGH = 1e-3, 1.0, 0.1, 0.05
 CORNERS = np.array([[x, y, -HIGH] for x in (-HALF, HALF) for y in (-HALF, HALF)])

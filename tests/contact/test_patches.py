@@ -5,12 +5,12 @@ import pytest
 from clutter import FILES, read_clutter
 
 from stiction.contact.problem.blocks import Datum
-from stiction.contact.solvers import patches
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Rung, Setting
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
 from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import solve_blocks, take_turn
-from stiction.contact.solvers.patches import (
+from stiction.contact.solvers.islands import patches
+from stiction.contact.solvers.islands.arrays import fill
+from stiction.contact.solvers.islands.patches import (
     LARGEST_PATCH,
     LEAST_DRAWN,
     SHARPENING_PATHS,
@@ -21,8 +21,8 @@ from stiction.contact.solvers.patches import (
     persist,
     sharpen_island,
 )
-from stiction.contact.solvers.proximal import spread_residual
-from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Rung, Setting
+from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
+from stiction.contact.solvers.proximal.iteration import spread_residual
 
 HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))]
 

@@ -8,12 +8,13 @@ import stiction
 from stiction import scenes
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.graph import Size
-from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import ENOUGH, solve_blocks
-from stiction.contact.solvers.proximal import spread_residual
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.islands.arrays import fill
+from stiction.contact.solvers.islands.attempts import ENOUGH
+from stiction.contact.solvers.islands.solve import solve_blocks
+from stiction.contact.solvers.proximal.iteration import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
 
 HARD = [path for path in FILES if path.stem.startswith("box125") and path.stem.endswith("hard")]
 

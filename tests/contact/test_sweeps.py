@@ -6,11 +6,11 @@ from clutter import FILES, read_clutter
 
 from stiction.contact.problem.blocks import Datum
 from stiction.contact.problem.graph import Size
-from stiction.contact.solvers.interior_point.solve import fill
-from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import Island
-from stiction.contact.solvers.sweeps import sweep_island
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.islands.arrays import fill
+from stiction.contact.solvers.islands.patches import Island
+from stiction.contact.solvers.islands.solve import solve_blocks
+from stiction.contact.solvers.islands.sweeps import sweep_island
 
 HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))][:4]
 

@@ -11,7 +11,7 @@ from mjcf import BOX, jumble, load
 from mjdata import state
 
 import stiction
-from stiction.contact.solvers.proximal import SEPARATE, SLIDE
+from stiction.contact.solvers.proximal.modes import SEPARATE, SLIDE
 
 
 def test_many_steps_in_one_call_are_the_same_bits_as_single_steps():

@@ -16,6 +16,8 @@ faces meet by all of their corners.
 
 from __future__ import annotations
 
+from stiction.bridge.bodies import body_of_geom, motion_at
+from stiction.bridge.contacts import end_of_pair
 from stiction.bridge.layout import (
     integer,
     integers,
@@ -28,6 +30,7 @@ from stiction.bridge.layout import (
 )
 from stiction.bridge.margins import AHEAD
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import dot
 
 LEFT_OUT = 8
 """`mjContact.exclude` of a contact that was left out, while its step lasts."""
@@ -61,47 +64,17 @@ _DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
     offset("mjContact", name) for name in ("dist", "pos", "frame", "geom", "exclude")
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
-_NBODY, _NTREE, _BODY, _ROOT, _TREE, _DOFS = (
-    offset("mjModel", name)
-    for name in ("nbody", "ntree", "geom_bodyid", "body_rootid", "body_treeid", "tree_dofnum")
+_NBODY, _NTREE, _TREE, _DOFS = (
+    offset("mjModel", name) for name in ("nbody", "ntree", "body_treeid", "tree_dofnum")
 )
-_NCON, _CONTACT, _CVEL, _COM = (
-    offset("mjData", name) for name in ("ncon", "contact", "cvel", "subtree_com")
-)
-
-
-@leaf
-def body_of_geom(m, geom):
-    """Number of its body."""
-    return integers(pointer(m + _BODY) + 4 * geom, 1)[0]
+_NCON, _CONTACT, _CVEL = (offset("mjData", name) for name in ("ncon", "contact", "cvel"))
 
 
 @leaf
 def speed_along(m, d, body, speeds, contact):
     """Speed of a body along a contact's normal, at the contact [m/s]; speeds (nbody, 6) as cvel."""
-    at, n = numbers(contact + _POS, 3), numbers(contact + _FRAME, 3)
-    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
-    com = numbers(pointer(d + _COM) + 24 * root, 3)
-    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
-    w0, w1, w2 = speeds[body, 0], speeds[body, 1], speeds[body, 2]
-    return (
-        n[0] * (speeds[body, 3] + w1 * r2 - w2 * r1)
-        + n[1] * (speeds[body, 4] + w2 * r0 - w0 * r2)
-        + n[2] * (speeds[body, 5] + w0 * r1 - w1 * r0)
-    )
-
-
-@leaf
-def _end_of_pair(contact, end_of_all):
-    """Address behind the contacts of the pair that begins there."""
-    geoms = integers(contact + _GEOM, 2)
-    end = contact + _SIZE
-    while end < end_of_all:
-        others = integers(end + _GEOM, 2)
-        if others[0] != geoms[0] or others[1] != geoms[1]:
-            break
-        end += _SIZE
-    return end
+    _, velocity = motion_at(m, d, body, speeds, numbers(contact + _POS, 3))
+    return dot(numbers(contact + _FRAME, 3), velocity)
 
 
 @leaf
@@ -219,7 +192,7 @@ def leave_out(m, d, free, touch, live, depth, kick):
             _spread_kicks(m, d, tree, now, free, live, kick)
         found, left, start = False, 0, begin
         while start < end_of_all:
-            end = _end_of_pair(start, end_of_all)
+            end = end_of_pair(start, end_of_all)
             waiting, closes = _count_left(start, end), False
             if waiting > 0:
                 a, b = _trees_of(m, start, tree)
@@ -253,7 +226,7 @@ def take_in(m, d, speeds):
     end_of_all, dt = begin + integer(d + _NCON) * _SIZE, number(m + _TIMESTEP)
     taken, start = 0, begin
     while start < end_of_all:
-        end, hit = _end_of_pair(start, end_of_all), False
+        end, hit = end_of_pair(start, end_of_all), False
         for contact in range(start, end, _SIZE):
             if integer(contact + _EXCLUDE) == LEFT_OUT and not hit:
                 hit = dt * closing_speed(m, d, contact, speeds) > number(contact + _DIST)

@@ -8,6 +8,7 @@ import mujoco
 from stiction.bridge.layout import integers, numbers, offset, pointer, table
 from stiction.kernels.compile import kernel
 from stiction.kernels.tree import AXIS, LONG_TREE
+from stiction.kernels.triples import minus, three_of, velocity_at
 
 _BODY, _JOINT = offset("mjModel", "dof_bodyid"), offset("mjModel", "dof_jntid")
 _TYPE = offset("mjModel", "jnt_type")
@@ -37,14 +38,12 @@ def read_axes(m, d, start, axis):
         x = numbers(pointer(d + _XPOS) + 24 * root, 3)
         com = numbers(pointer(d + _COM) + 24 * root, 3)
         turn = numbers(pointer(d + _XMAT) + 72 * root, 9)
-        p, q, r = x[0] - com[0], x[1] - com[1], x[2] - com[2]
+        arm = minus(x, com)
         for j in range(base, base + AXIS):
             for k in range(AXIS):
                 axis[j, k] = 1.0 if k == j - base else 0.0
         for j in range(base + AXIS, end):
-            w0, w1, w2 = cdof[j, 0], cdof[j, 1], cdof[j, 2]
-            axis[j, 0] = cdof[j, 3] + w1 * r - w2 * q
-            axis[j, 1] = cdof[j, 4] + w2 * p - w0 * r
-            axis[j, 2] = cdof[j, 5] + w0 * q - w1 * p
+            w = three_of(cdof, j, 0)
+            axis[j, 0], axis[j, 1], axis[j, 2] = velocity_at(three_of(cdof, j, 3), w, arm)
             for k in range(3):
-                axis[j, 3 + k] = turn[k] * w0 + turn[3 + k] * w1 + turn[6 + k] * w2
+                axis[j, 3 + k] = turn[k] * w[0] + turn[3 + k] * w[1] + turn[6 + k] * w[2]

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import mujoco
 
+from stiction.bridge.bodies import body_of_geom, smaller_radius
 from stiction.bridge.layout import (
+    entry,
     flags,
     integer,
     integers,
@@ -21,8 +23,7 @@ from stiction.bridge.layout import (
     pointer,
     size_of,
 )
-from stiction.bridge.mocap import SITE, WELD, end_of, entry, joins_bodies
-from stiction.bridge.rows import smaller_radius
+from stiction.bridge.mocap import SITE, WELD, end_of, joins_bodies
 from stiction.kernels.compile import kernel, leaf
 
 JOINED_DEPTH = 0.01
@@ -33,13 +34,10 @@ _SIZE = size_of("mjContact")
 _DIST, _POS, _GEOM, _EXCLUDE = (
     offset("mjContact", name) for name in ("dist", "pos", "geom", "exclude")
 )
-_NEQ, _NGEOM, _RBOUND, _GEOM_BODY, _BODY_WELD, _EQ_TYPE, _EQ_OBJECT, _EQ_1, _EQ_DATA = (
+_NEQ, _BODY_WELD, _EQ_TYPE, _EQ_OBJECT, _EQ_1, _EQ_DATA = (
     offset("mjModel", name)
-    for name in (
-        "neq", "ngeom", "geom_rbound", "geom_bodyid", "body_weldid", "eq_type", "eq_objtype",
-        "eq_obj1id", "eq_data",
-    )
-)  # fmt: skip
+    for name in ("neq", "body_weldid", "eq_type", "eq_objtype", "eq_obj1id", "eq_data")
+)
 _NCON, _CONTACT, _ACTIVE, _XPOS, _XMAT, _SITE_POS = (
     offset("mjData", name) for name in ("ncon", "contact", "eq_active", "xpos", "xmat", "site_xpos")
 )
@@ -72,8 +70,8 @@ def _is_at_joint(m, d, equality, position, radius):
 @kernel
 def _are_joined(m, d, geoms, position, radius):
     """Whether an active equality joins the bodies of two geoms at that point."""
-    first = entry(m + _BODY_WELD, entry(m + _GEOM_BODY, geoms[0]))
-    second = entry(m + _BODY_WELD, entry(m + _GEOM_BODY, geoms[1]))
+    first = entry(m + _BODY_WELD, body_of_geom(m, geoms[0]))
+    second = entry(m + _BODY_WELD, body_of_geom(m, geoms[1]))
     neq = pointer(m + _NEQ)
     active = flags(pointer(d + _ACTIVE), neq)
     for k in range(neq):
@@ -91,14 +89,13 @@ def exclude_joined(m, d):
     """Excludes those contacts; between `mj_collision` and `mj_makeConstraint`."""
     if pointer(m + _NEQ) == 0:
         return
-    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     contacts = pointer(d + _CONTACT)
     for c in range(integer(d + _NCON)):
         contact = contacts + c * _SIZE
         gap, geoms = number(contact + _DIST), integers(contact + _GEOM, 2)
         if gap >= 0.0 or geoms[0] < 0 or geoms[1] < 0:
             continue
-        radius = smaller_radius(rbound, geoms[0], geoms[1])
+        radius = smaller_radius(m, geoms[0], geoms[1])
         if gap < -JOINED_DEPTH * radius and _are_joined(
             m, d, geoms, numbers(contact + _POS, 3), radius
         ):

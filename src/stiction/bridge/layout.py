@@ -6,7 +6,7 @@ is first seen. They are constants in compiled kernels: the kernels' cache is nam
 version too (`kernels/compile.py`).
 
 An address is an integer; a field of a structure is read with `integer`, `number`, `pointer`, an
-array behind a pointer with `integers`, `numbers`.
+array behind a pointer with `integers`, `numbers`, one of its integers with `entry`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from mujoco.introspect import ast_nodes, structs
 from numba import types
 
 from stiction.errors import StictionError
+from stiction.kernels.compile import leaf
 from stiction.kernels.packing import integer, number, pointer
 from stiction.kernels.plain_array import plain_at, plain_table
 
-__all__ = ["check_layout", "flags", "integer", "integers", "number", "numbers"]
-__all__ += ["offset", "pointer", "size_of", "structure", "table", "words"]
+__all__ = ["check_layout", "entry", "flags", "integer", "integers", "number", "numbers", "offset"]
+__all__ += ["pointer", "size_of", "structure", "table", "words"]
 
 _SCALARS: dict[str, Any] = {
     "int": ctypes.c_int,
@@ -120,3 +121,9 @@ flags = plain_at(types.uint8)
 
 words = plain_at(types.int64)
 """(n,) the 64-bit integers at an address."""
+
+
+@leaf
+def entry(address, index):
+    """Integer of that index in the array whose address is there."""
+    return integers(pointer(address) + 4 * index, 1)[0]

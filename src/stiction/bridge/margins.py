@@ -15,6 +15,7 @@ import numpy as np
 
 from stiction.bridge.layout import flags, integers, number, numbers, offset, pointer
 from stiction.kernels.compile import kernel, leaf
+from stiction.kernels.triples import dot, velocity_at
 
 SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 """The first of the joint types with one degree of freedom."""
@@ -76,8 +77,8 @@ def _speed(c0, c1, c2, c3, c4, c5, r0, r1, r2, radius):
     """Largest speed of a geom whose centre is at r from where the velocity (w, v) is taken."""
     if c0 == 0.0 and c1 == 0.0 and c2 == 0.0 and c3 == 0.0 and c4 == 0.0 and c5 == 0.0:
         return 0.0
-    x, y, z = c3 + c1 * r2 - c2 * r1, c4 + c2 * r0 - c0 * r2, c5 + c0 * r1 - c1 * r0
-    return np.sqrt(x * x + y * y + z * z) + radius * np.sqrt(c0 * c0 + c1 * c1 + c2 * c2)
+    v = velocity_at((c3, c4, c5), (c0, c1, c2), (r0, r1, r2))
+    return np.sqrt(dot(v, v)) + radius * np.sqrt(c0 * c0 + c1 * c1 + c2 * c2)
 
 
 @kernel

@@ -20,7 +20,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from stiction.bridge.layout import integers, numbers, offset, pointer
+from stiction.bridge.layout import entry, numbers, offset, pointer
 from stiction.kernels.compile import leaf
 
 _EQ_TYPE, _EQ_OBJECT, _EQ_1, _EQ_2, _EQ_DATA, _SITE_BODY, _WELD, _MOCAP = (
@@ -45,12 +45,6 @@ LEAST_GRAVITY = 9.81
 ELSEWHERE = 10.0
 """Error beyond which a mocap body was set elsewhere, over what a step takes back whole: half of the
 size of what moves."""
-
-
-@leaf
-def entry(address, index):
-    """Integer of that index in the array whose address is there."""
-    return integers(pointer(address) + 4 * index, 1)[0]
 
 
 @leaf

@@ -13,7 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from stiction.bridge.layout import integers, offset, pointer, size_of
+from stiction.bridge.geom_types import kind_of
+from stiction.bridge.layout import pointer, size_of
 from stiction.bridge.library import load
 from stiction.kernels.compile import kernel
 
@@ -24,7 +25,6 @@ MOST = int(mujoco.mjMAXCONPAIR)
 """Contacts of a pair at most."""
 
 _TYPES = int(mujoco.mjtGeom.mjNGEOMTYPES)
-_TYPE = offset("mjModel", "geom_type")
 
 TABLE = ctypes.addressof(ctypes.c_void_p.in_dll(load(), "mjCOLLISIONFUNC"))
 """Address of the table, to be handed to kernels."""
@@ -52,8 +52,7 @@ def _call(
 def collide_pair(table, m, d, first, second, margin, out):
     """Contacts of two geoms, in the order that a contact has them, into out (MOST, FOUND); how
     many. table: `TABLE`."""
-    kinds = integers(pointer(m + _TYPE), max(first, second) + 1)
-    function = pointer(table + 8 * (kinds[first] * _TYPES + kinds[second]))
+    function = pointer(table + 8 * (kind_of(m, first) * _TYPES + kind_of(m, second)))
     if function == 0:
         return 0
     for k in range(MOST):  # not all functions have a tangent to give

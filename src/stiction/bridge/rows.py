@@ -21,7 +21,8 @@ import mujoco
 import numpy as np
 
 from stiction.bridge.arcs import departure
-from stiction.bridge.geom_types import MESH
+from stiction.bridge.bodies import smaller_radius
+from stiction.bridge.geom_types import MESH, kinds_of
 from stiction.bridge.layout import (
     flags,
     integer,
@@ -43,10 +44,7 @@ _DIST, _POS, _FRICTION, _FRAME, _DIM, _GEOM, _ADDRESS, _EXCLUDE = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _CONE = offset("mjModel", "opt", "cone")
-_NGEOM, _NMOCAP, _GEOM_TYPE, _RBOUND, _SURFACE = (
-    offset("mjModel", name)
-    for name in ("ngeom", "nmocap", "geom_type", "geom_rbound", "geom_surfacevel")
-)
+_NMOCAP, _SURFACE = offset("mjModel", "nmocap"), offset("mjModel", "geom_surfacevel")
 _MOBILITY = offset("mjModel", "dof_invweight0")
 _MOVES = offset("mjModel", "flg_surfacevel")
 _GEOM_POS, _GEOM_MAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
@@ -165,7 +163,7 @@ def _name_row(key, count, kind, which, e):
 
 
 @leaf
-def _soften(begin, ne, ids, nnz, adr, column, J, R, mobility):
+def _softening(begin, ne, ids, nnz, adr, column, J, R, mobility):
     """What the softness R of an equality's rows, from `begin` on as long as it stays the same, is
     to be multiplied by so that none is below `LEAST_SOFTNESS`; mobility (nv,): inverse inertia of
     each degree of freedom."""
@@ -222,7 +220,7 @@ def _read_single_rows(m, d, b: Blocks, rigid, touch, shallow, key, place):
             data[e, Datum.BOUND] = led_speed(pos[e], before, dt, touch, shallow, rim, rise)
         if kind == Kind.SOFT:
             if e == 0 or ids[e - 1] != ids[e] or R[e - 1] != R[e]:
-                softened = _soften(e, ne, ids, nnz, adr, column, J, R, mobility)
+                softened = _softening(e, ne, ids, nnz, adr, column, J, R, mobility)
             data[e, Datum.DRAG] = 1.0 / (softened * R[e])
             data[e, Datum.BOUND] = dt * aref[e] + before
         elif kind == Kind.BOX:
@@ -251,43 +249,35 @@ def _copy_rows(b: Blocks, J, adr, e, dim, width, entry, pyramidal, friction):
 
 
 @leaf
+def _scale_row(b: Blocks, entry, width, ratio):
+    """Scales a row, whose entries begin there, by the ratio of its coefficient to another one's."""
+    if ratio != 1.0:
+        for k in range(width):
+            b.value[entry + k] *= ratio
+
+
+@leaf
 def _read_friction(b: Blocks, i, dim, width, entry, friction, place):
     """Coefficients of block i; a second row with another one than the first is scaled."""
     data = b.data
     if dim > 1:
         if friction[0] > LEAST_FRICTION:
             data[i, Datum.SLIDE] = friction[0]
-        ratio = friction[1] / friction[0]
-        place[i, Place.RATIO] = ratio
-        if ratio != 1.0:
-            for k in range(width):
-                b.value[entry + 2 * width + k] *= ratio
+        place[i, Place.RATIO] = friction[1] / friction[0]
+        _scale_row(b, entry + 2 * width, width, place[i, Place.RATIO])
     if dim > 3 and friction[2] > LEAST_FRICTION:
         data[i, Datum.SPIN] = friction[2]
     if dim > 4:
         if friction[3] > LEAST_FRICTION:
             data[i, Datum.ROLL] = friction[3]
-        ratio = friction[4] / friction[3]
-        place[i, Place.ROLL_RATIO] = ratio
-        if ratio != 1.0:
-            for k in range(width):
-                b.value[entry + 5 * width + k] *= ratio
+        place[i, Place.ROLL_RATIO] = friction[4] / friction[3]
+        _scale_row(b, entry + 5 * width, width, place[i, Place.ROLL_RATIO])
 
 
 @leaf
 def has_mesh(m, first, second):
     """Whether one of two geoms is a mesh."""
-    kinds = integers(pointer(m + _GEOM_TYPE), max(first, second) + 1)
-    return kinds[first] == MESH or kinds[second] == MESH
-
-
-@leaf
-def smaller_radius(rbound, first, second):
-    """Radius of the smaller of two geoms [m]; a plane has none."""
-    small, large = rbound[first], rbound[second]
-    if small <= 0.0 or (large > 0.0 and large < small):
-        small = large
-    return small
+    return MESH in kinds_of(m, first, second)
 
 
 @leaf
@@ -324,7 +314,6 @@ def _read_contacts(
     total = adr[nefc - 1] + nnz[nefc - 1]
     column, J = integers(pointer(d + _J_COL), total), numbers(pointer(d + _J), total)
     pyramidal = integer(m + _CONE) == PYRAMIDAL
-    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     moves = flags(m + _MOVES, 1)[0] != 0
     contacts = pointer(d + _CONTACT)
     for c in range(ncon):
@@ -354,7 +343,7 @@ def _read_contacts(
                 place[count, Place.BENT] = 1.0
             else:
                 b.data[count, Datum.BOUND] = -gap / dt
-        if gap < 0.0 and gap < -deep * smaller_radius(rbound, geoms[0], geoms[1]):
+        if gap < 0.0 and gap < -deep * smaller_radius(m, geoms[0], geoms[1]):
             for k in (Datum.SLIDE, Datum.SPIN, Datum.ROLL, Datum.DRAG):
                 b.data[count, k] = 0.0
         if moves and dim > 1:
@@ -377,7 +366,6 @@ def merge_gaps(m, b: Blocks, begin, count, key):
     """Gives contacts of one pair whose gaps are all but equal (`SAME_GAP`) the smallest of them, so
     that nothing is let in deeper. Blocks from `begin` on; a pair's stand together."""
     dt = number(m + _TIMESTEP)
-    rbound = numbers(pointer(m + _RBOUND), pointer(m + _NGEOM))
     bound = b.data[:, Datum.BOUND]
     i = begin
     while i < count:
@@ -385,7 +373,7 @@ def merge_gaps(m, b: Blocks, begin, count, key):
         while end < count and key[end, 0] == key[i, 0] and key[end, 1] == key[i, 1]:
             end += 1
         if end - i > 1 and key[i, Key.INDEX] >= 0:
-            alike = SAME_GAP * smaller_radius(rbound, key[i, 0], key[i, 1]) / dt
+            alike = SAME_GAP * smaller_radius(m, key[i, 0], key[i, 1]) / dt
             # The largest bound is the smallest gap; those below it by little take it over, then
             # the largest of what is left, and so on.
             limit = np.inf

@@ -11,14 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge.geom_types import CAPSULE, SPHERE
-from stiction.bridge.layout import integers, numbers, offset, pointer
+from stiction.bridge.geom_types import CAPSULE, SPHERE, kind_of
+from stiction.bridge.layout import numbers, offset, pointer
 from stiction.kernels.compile import kernel, leaf
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_TYPE = offset("mjModel", "geom_type")
 _SIZE = offset("mjModel", "geom_size")
 _BOUND = offset("mjModel", "geom_rbound")
 
@@ -30,8 +29,7 @@ with height fields are found by iterations."""
 @leaf
 def _radius(m: int, geom: int) -> float:
     """Of a geom that is round wherever it touches, else 0 [m]."""
-    kind = integers(pointer(m + _TYPE), geom + 1)[geom]
-    if kind in (SPHERE, CAPSULE):
+    if kind_of(m, geom) in (SPHERE, CAPSULE):
         return numbers(pointer(m + _SIZE), 3 * geom + 1)[3 * geom]
     return 0.0
 

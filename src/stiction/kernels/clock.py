@@ -10,9 +10,11 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from stiction.kernels.compile import kernel
 
@@ -54,6 +56,6 @@ def ticks_per_second() -> float:
     return float((_now() - first) / (perf_counter() - began))
 
 
-def duration(count: Any) -> float:
-    """That so many ticks take, of stages (n,) [s]."""
-    return float(count.sum()) / ticks_per_second()
+def seconds(count: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Times that so many ticks take (n,) [s]."""
+    return count / ticks_per_second()

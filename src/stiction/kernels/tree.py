@@ -30,6 +30,7 @@ others a pivot may vanish: then the caller has to factor the dense one.
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -145,7 +146,7 @@ def set_parents(t: TreeMatrix, parent: NDArray[np.integer], start: Indices) -> N
     for c in range(known):
         depth[c] = depth[t.parent[c]] + 1 if t.parent[c] >= 0 else 0
     if known:
-        for base, end in zip(start[:-1], start[1:], strict=True):
+        for base, end in pairwise(start):
             t.order[base:end] = base + np.argsort(depth[base:end], kind="stable")
 
 

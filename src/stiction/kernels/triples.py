@@ -68,6 +68,18 @@ def turned_back(turn: Array, a: Vector) -> Triple:
 
 
 @leaf
+def velocity_at(velocity: Vector, turning: Vector, arm: Vector) -> Triple:
+    """velocity + turning x arm: that of a point `arm` farther on a body with that angular
+    velocity."""
+    v, w, r = velocity, turning, arm
+    return (
+        v[0] + w[1] * r[2] - w[2] * r[1],
+        v[1] + w[2] * r[0] - w[0] * r[2],
+        v[2] + w[0] * r[1] - w[1] * r[0],
+    )
+
+
+@leaf
 def three_of(rows: Array, i: int, first: int) -> Triple:
     """Three entries of row i of an array (n, k), from `first` on: a slice would cost two atomic
     reference counts."""

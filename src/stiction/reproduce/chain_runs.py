@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import mujoco
 
@@ -117,12 +116,11 @@ def simulate(case: Case, name: str, seconds: float) -> Ran:
         model = tuned(model, noslip)
     body = model.body(case.watch).id
     ran = Ran(case, name)
-    elapsed = 0.0
     with quiet() as warned:
         for _ in range(round(seconds / model.opt.timestep)):
             if controller is not None:
                 controller(model, data)
-            began, entered = clock(), perf_counter()
+            began = clock()
             try:
                 touching, pressing = _step(simulator, model, data)
             except StictionError as error:
@@ -133,7 +131,6 @@ def simulate(case: Case, name: str, seconds: float) -> Ran:
             took = clock() - began
             if took < COMPILING:
                 ran.seconds += took
-                elapsed += perf_counter() - entered
             ran.frames += touching > 0
             ran.touching += touching
             ran.pressing += pressing
@@ -142,7 +139,7 @@ def simulate(case: Case, name: str, seconds: float) -> Ran:
             ran.times.append(data.time)
             ran.heights.append(float(data.xpos[body, 2]))
     if simulator is not None:
-        _take_over(ran, simulator.statistics, elapsed)
+        _take_over(ran, simulator.statistics)
     if warned:
         ran.did = f"unstable after {ran.times[-1] if ran.times else 0.0:.1f} s"
     else:
@@ -163,13 +160,10 @@ def _step(
     return len(report.contacts), pressing
 
 
-def _take_over(ran: Ran, statistics: Statistics, elapsed: float) -> None:
-    """Takes over what the simulator counted; `elapsed` is the time of day of all steps [s]."""
+def _take_over(ran: Ran, statistics: Statistics) -> None:
+    """Takes over what the simulator counted."""
     compiled = statistics.rungs.get("proximal", 0) + statistics.rungs.get("interior point", 0)
-    # What is beyond the compiled stages is the ladder's, where it was climbed.
-    stages = sum(statistics.seconds.values())
-    outside = max(0.0, elapsed - stages)
-    share = (statistics.seconds.get("solve", 0.0) + outside) / max(stages + outside, 1e-9)
+    share = statistics.seconds["solve"] / max(sum(statistics.seconds.values()), 1e-9)
     ran.solving = share * ran.seconds
     ran.worst, ran.overlap = statistics.worst, statistics.overlap
     ran.handed_on = 1.0 - compiled / max(statistics.steps, 1)

@@ -1,9 +1,9 @@
 """The contact LCP of Stewart and Trinkle on a problem's own arrays (Lloyd eq. (8)), as the papers
 pose it: for experiments, tests and those with an LCP solver of their own.
 
-`contact/solvers/polyhedral.py` has the matrix and its symbols; that file takes joints and box rows
-in as well, which have no place here. Facets at the angles 2 pi j / d inscribe the circle: a contact
-resists with at least cos(pi / d) mu, its full mu only along a facet.
+`contact/solvers/coulomb/polyhedral.py` has the matrix and its symbols; that file takes joints and
+box rows in as well, which have no place here. Facets at the angles 2 pi j / d inscribe the circle:
+a contact resists with at least cos(pi / d) mu, its full mu only along a facet.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from stiction import lcp
 from stiction.contact.certificate.certificate import certify
 from stiction.contact.problem.cones import Cones, build_cones, to_impulses
-from stiction.contact.solvers.exact_cone import solve_exact
-from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
-from stiction.contact.solvers.polyhedral import assemble, scaled_impulses
+from stiction.contact.solvers.coulomb.exact_cone import solve_exact
+from stiction.contact.solvers.coulomb.lloyd import facet_directions, follow_contact_path
+from stiction.contact.solvers.coulomb.polyhedral import assemble, scaled_impulses
 from stiction.reproduce import textbook
 from stiction.reproduce.families import ContactArrays
 from stiction.reproduce.result import clock

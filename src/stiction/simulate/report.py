@@ -75,8 +75,7 @@ class Facts(NamedTuple):
     rungs: tuple[str, ...]
     figure: Array  # (Figure,)
     verdict: Certificate | tuple[Law, Table]
-    elapsed: float  # [s]
-    ticks: NDArray[np.int64]  # (Stage,)
+    spent: Array  # (Stage,) [s]
     dt: float  # that forces follow from impulses by [s]
     record: Array  # (blocks, RECORDS)
 
@@ -179,7 +178,7 @@ class Report:
     @cached_property
     def seconds(self) -> dict[str, float]:
         """Time of the call by stage [s]."""
-        return by_stage(self._facts.elapsed, self._facts.ticks)
+        return by_stage(self._facts.spent)
 
     @cached_property
     def contacts(self) -> tuple[Contact, ...]:
@@ -206,10 +205,9 @@ class Report:
         )
 
 
-def by_stage(elapsed: float, ticks: NDArray[np.int64]) -> dict[str, float]:
-    """A duration shared out among the stages by their ticks [s]."""
-    share = elapsed / max(int(ticks.sum()), 1)
-    return {stage.name.lower(): float(share * ticks[stage]) for stage in Stage}
+def by_stage(spent: Array) -> dict[str, float]:
+    """Times (Stage,) by the names of stages."""
+    return {stage.name.lower(): float(spent[stage]) for stage in Stage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,18 +237,12 @@ class Statistics:
     """Time by stage [s]."""
 
 
-def summarize(
-    total: Array,
-    rungs: Counter[str],
-    ways: tuple[str, ...],
-    elapsed: float,
-    ticks: NDArray[np.int64],
-) -> Statistics:
+def summarize(total: Array, rungs: Counter[str], ways: tuple[str, ...], spent: Array) -> Statistics:
     """Statistics of totals (Total,).
 
     rungs: steps by the way that answered, but for those of the compiled solver.
     ways: the compiled solver's own rungs, first and last; none where steps are not compiled.
-    elapsed, ticks: time of all calls [s], and how it is shared among the stages.
+    spent: (Stage,) time of all calls [s].
     """
     steps = int(total[Total.STEPS])
     each = 1.0 / max(steps, 1)
@@ -272,5 +264,5 @@ def summarize(
         int(total[Total.PROJECTED]),
         max(0.0, -float(total[Total.GAP])),
         float(total[Total.ENERGY]),
-        by_stage(elapsed, ticks),
+        by_stage(spent),
     )

@@ -44,7 +44,6 @@ MOST_MET = 20
 
 NCON, CONTACT = (offset("mjData", name) for name in ("ncon", "contact"))
 _XPOS, _XMAT = (offset("mjData", name) for name in ("geom_xpos", "geom_xmat"))
-_TYPE = offset("mjModel", "geom_type")
 
 
 @kernel
@@ -53,19 +52,6 @@ def take_contacts(d: int) -> NDArray[np.uint8]:
     old: NDArray[np.uint8] = flags(pointer(d + CONTACT), integer(d + NCON) * SIZE).copy()
     integers(d + NCON, 1)[0] = 0
     return old
-
-
-@kernel
-def end_of_pair(start: int, end_of_all: int) -> int:
-    """Address behind the last contact of the pair of geoms whose first is at `start`."""
-    geoms = integers(start + GEOM, 2)
-    end = start + SIZE
-    while end < end_of_all:
-        others = integers(end + GEOM, 2)
-        if others[0] != geoms[0] or others[1] != geoms[1]:
-            break
-        end += SIZE
-    return end
 
 
 @kernel
@@ -88,15 +74,6 @@ def write_contact(contact: int, gap: float, point: Vector, normal: Vector) -> No
     for k in range(3):
         pos[k], frame[k] = point[k], normal[k]
         frame[3 + k], frame[6 + k] = first[k], second[k]
-
-
-@leaf
-def kinds_of(m: int, first: int, second: int) -> tuple[int, int]:
-    """The types of two geoms; -1, -1 where one of them is none."""
-    if first < 0 or second < 0:
-        return -1, -1
-    kind = integers(pointer(m + _TYPE), max(first, second) + 1)
-    return int(kind[first]), int(kind[second])
 
 
 @leaf

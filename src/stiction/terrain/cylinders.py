@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import CAPSULE, CYLINDER
+from stiction.bridge.geom_types import CAPSULE, CYLINDER, kind_of, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.terrain.contacts import GAP, NORMAL, POINT, WIDTH, frame_of
@@ -46,17 +46,15 @@ RIM_STEPS = 4
 
 # Kernels, typed by Numba and not here.
 pointer: Any = layout.pointer
-integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+_GEOM_SIZE = offset("mjModel", "geom_size")
 
 
 @leaf
 def is_round(m: int, geom: int) -> bool:
     """Whether the geom is a capsule or a cylinder."""
-    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0] if geom >= 0 else -1
-    return kind in (CAPSULE, CYLINDER)
+    return geom >= 0 and kind_of(m, geom) in (CAPSULE, CYLINDER)
 
 
 @kernel
@@ -74,7 +72,7 @@ def meet_sides(m: int, d: int, first: int, second: int, out: Array) -> int:
         return 0
     size_a = numbers(pointer(m + _GEOM_SIZE) + 24 * first, 3)
     size_b = numbers(pointer(m + _GEOM_SIZE) + 24 * second, 3)
-    kinds = integers(pointer(m + _TYPE), max(first, second) + 1)
+    kinds = kinds_of(m, first, second)
     radius, least = size_a[0] + size_b[0], min(size_a[0], size_b[0])
     away = b - a
     apart = away - (away @ u) * u
@@ -90,11 +88,11 @@ def meet_sides(m: int, d: int, first: int, second: int, out: Array) -> int:
     for k in range(count):
         side = 2.0 * k - 1.0
         end_a, end_b = a + side * size_a[1] * u, b + side * size_b[1] * v
-        beyond = side * put_end(kinds[first], size_a[0], end_a, u, b, v, size_b[0], 1.0, out[k])
+        beyond = side * put_end(kinds[0], size_a[0], end_a, u, b, v, size_b[0], 1.0, out[k])
         beyond -= size_b[1]
         if beyond > 0.0:
             spare = np.empty(WIDTH)
-            other = side * put_end(kinds[second], size_b[0], end_b, v, a, u, size_a[0], -1.0, spare)
+            other = side * put_end(kinds[1], size_b[0], end_b, v, a, u, size_a[0], -1.0, spare)
             if other - size_a[1] < beyond:
                 out[k] = spare
     if steep > PARALLEL:

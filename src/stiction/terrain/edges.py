@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX
+from stiction.bridge.geom_types import BOX, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.triples import Triple, column, dot, minus, moved, scaled, turned_back
-from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of, kinds_of
+from stiction.terrain.contacts import DIST, FRAME, GEOM, POS, frame_of
 
 Array = NDArray[np.float64]
 

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CYLINDER, PLANE
+from stiction.bridge import bodies, layout
+from stiction.bridge.geom_types import BOX, CYLINDER, PLANE, kind_of, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
-from stiction.terrain.contacts import FRAME, GAP, GEOM, NORMAL, POINT, frame_of, kinds_of
+from stiction.terrain.contacts import FRAME, GAP, GEOM, NORMAL, POINT, frame_of
 
 Array = NDArray[np.float64]
 
@@ -57,12 +57,10 @@ these, the radius of a round one or 0."""
 pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
+body_of_geom: Any = bodies.body_of_geom
+centre_of_tree: Any = bodies.centre_of_tree
 
-_GRAVITY = offset("mjModel", "opt", "gravity")
-_TYPE, _GEOM_SIZE, _BODY, _ROOT = (
-    offset("mjModel", name) for name in ("geom_type", "geom_size", "geom_bodyid", "body_rootid")
-)
-_COM = offset("mjData", "subtree_com")
+_GRAVITY, _GEOM_SIZE = offset("mjModel", "opt", "gravity"), offset("mjModel", "geom_size")
 
 
 @leaf
@@ -77,7 +75,7 @@ def meets_faces(m: int, first: int, second: int) -> bool:
 @kernel
 def put_face(m: int, d: int, geom: int, n: Array, sign: float, face: Array) -> bool:
     """face (FACE,) := the flat face of a geom that looks along sign * n; whether there is one."""
-    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+    kind = kind_of(m, geom)
     size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
     place, turn = frame_of(d, geom)
     axis, lean = 2, 0.0
@@ -151,11 +149,9 @@ def meet_face(face: Array, p: Array, sign: float, out: Array, count: int) -> int
 def put_load(m: int, d: int, geoms: NDArray[np.int32], face: Array, p: Array) -> None:
     """p (3,) := where a line of gravity through the centre of mass of what moves leaves the plane
     of a face."""
-    body = integers(pointer(m + _BODY), max(geoms[0], geoms[1]) + 1)
-    lower, upper = body[geoms[0]], body[geoms[1]]
-    moves = max(lower, upper)  # of the world and a body, the body; else the later one
-    root = integers(pointer(m + _ROOT), moves + 1)[moves]
-    com = numbers(pointer(d + _COM) + 24 * root, 3)
+    # Of the world and a body, the body; else the later one.
+    moves = max(body_of_geom(m, geoms[0]), body_of_geom(m, geoms[1]))
+    com = centre_of_tree(m, d, moves)
     gravity = numbers(m + _GRAVITY, 3)
     fall = columns_dot(gravity, 0, face, OUTWARD)
     height = height_over(face, com)

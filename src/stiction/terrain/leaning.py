@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, kinds_of
 from stiction.kernels.compile import kernel, leaf
-from stiction.kernels.triples import Triple, column, cross, dot, minus
+from stiction.kernels.triples import Triple, column, cross, dot, minus, moved, scaled
 from stiction.terrain.contacts import (
     DIST,
     FRAME,
@@ -36,7 +36,6 @@ from stiction.terrain.contacts import (
     POINT,
     POS,
     SIZE,
-    kinds_of,
 )
 from stiction.terrain.cylinders import PARALLEL, SHARED_STRETCH
 from stiction.terrain.ends import FLAT_TILT
@@ -189,16 +188,13 @@ def edge_along(box: Side, a: Triple, feature: Array) -> int:
 def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
     """Contacts (2, WIDTH) of an edge that lies on an end of a cylinder (1 or -1); their number, 0
     where none does."""
-    a0, a1, a2 = column(cylinder.turn, 2)
-    a: Triple = (end * a0, end * a1, end * a2)
+    a = scaled(end, column(cylinder.turn, 2))
     axis = edge_along(box, a, box.feature)
     if axis < 0:
         return 0
     u, radius = column(box.turn, axis), cylinder.size[0]
     put_middle_of_line(box)
-    x = np.empty(3)
-    for c in range(3):
-        x[c] = box.point[c] - (cylinder.place[c] + cylinder.size[1] * a[c])
+    x = minus(box.point, moved(cylinder.place, cylinder.size[1], a))
     # Over the end, |x + s u| <= radius across a.
     rise, height = dot(u, a), dot(x, a)
     square = 1.0 - rise * rise
@@ -211,11 +207,10 @@ def meet_edge_on_end(box: Side, cylinder: Side, end: float, out: Array) -> int:
         s, far = middle + side * half, box.size[axis]
         if side * s < -far:
             return 0
-        p: Triple = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
-        normal: Triple = a
+        p, normal = moved(x, s, u), a
         if side * s > far:
             s = side * far
-            p = (x[0] + s * u[0], x[1] + s * u[1], x[2] + s * u[2])
+            p = moved(x, s, u)
         else:
             normal = cross(u, cross(a, p))
         length = np.sqrt(dot(normal, normal))
@@ -245,12 +240,6 @@ def put_on_side(cylinder: Side, t: float, spoke: Triple, normal: Triple, out: Ar
         out[NORMAL + c] = cylinder.sign * normal[c] / length
 
 
-@leaf
-def spoke_at(x: Triple, rate: Triple, t: float) -> Triple:
-    """x + t rate"""
-    return x[0] + t * rate[0], x[1] + t * rate[1], x[2] + t * rate[2]
-
-
 @kernel
 def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Triple, out: Array) -> int:
     """Contacts (3, WIDTH) of the side of a cylinder with the edge through a corner that runs along
@@ -262,22 +251,22 @@ def meet_edge_on_side(box: Side, cylinder: Side, axis: int, corner: Triple, out:
     x = minus(middle, place)
     cosine, at = dot(u, v), dot(x, u)
     # Across the axis, from its point t to the edge: x + t rate.
-    rate: Triple = (v[0] / cosine - u[0], v[1] / cosine - u[1], v[2] / cosine - u[2])
-    x = spoke_at(x, (v[0] / cosine, v[1] / cosine, v[2] / cosine), -at)
+    along: Triple = (v[0] / cosine, v[1] / cosine, v[2] / cosine)
+    rate, x = minus(along, u), moved(x, -at, along)
     reach, half = box.size[axis] * abs(cosine), cylinder.size[1]
     low, high = max(-half, at - reach), min(half, at + reach)
     if high - low < SHARED_STRETCH * cylinder.size[0]:
         return 0
     count = 0
     for t in (low, high):
-        spoke = spoke_at(x, rate, t)
+        spoke = moved(x, t, rate)
         slope = dot(spoke, v) / cosine if abs(t) == half else 0.0
-        put_on_side(cylinder, t, spoke, spoke_at(spoke, u, -slope), out[count])
+        put_on_side(cylinder, t, spoke, moved(spoke, -slope, u), out[count])
         count += 1
     square = dot(rate, rate)
     if square > PARALLEL * PARALLEL:
         t = -dot(x, rate) / square
-        spoke = spoke_at(x, rate, t)
+        spoke = moved(x, t, rate)
         if low < t < high and dot(spoke, spoke) > 0.0:
             put_on_side(cylinder, t, spoke, spoke, out[count])
             count += 1

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout, library
+from stiction.bridge.contacts import end_of_pair
 from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, HFIELD, MESH, SPHERE
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import pack, packed, unpacker
@@ -50,7 +51,6 @@ from stiction.terrain.contacts import (
     POS,
     REACH,
     SIZE,
-    end_of_pair,
     frame_of,
     keep,
     take_contacts,

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, kind_of, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.triples import (
@@ -39,7 +39,9 @@ from stiction.kernels.triples import (
     cross,
     dot,
     minus,
+    scaled,
     three_of,
+    turned,
     turned_back,
 )
 from stiction.terrain.contacts import (
@@ -51,7 +53,6 @@ from stiction.terrain.contacts import (
     POINT,
     POS,
     frame_of,
-    kinds_of,
 )
 
 Array = NDArray[np.float64]
@@ -85,7 +86,7 @@ pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+_GEOM_SIZE = offset("mjModel", "geom_size")
 
 
 class Side(NamedTuple):
@@ -127,14 +128,15 @@ def point_into(s: Side, x: Array) -> Triple:
 @leaf
 def put_out_of(s: Side, x: Triple, out: Array) -> None:
     """out (3,) := a point from the axes of a geom, in the world."""
+    y = turned(s.turn, x)
     for c in range(3):
-        out[c] = s.place[c] + (s.turn[c, 0] * x[0] + s.turn[c, 1] * x[1] + s.turn[c, 2] * x[2])
+        out[c] = s.place[c] + y[c]
 
 
 @kernel
 def take_side(m: int, d: int, geom: int, sign: float, point: Array) -> Side:
     """A geom, and the feature of it that a point lies on."""
-    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+    kind = kind_of(m, geom)
     size = numbers(pointer(m + _GEOM_SIZE) + 24 * geom, 3)
     place, turn = frame_of(d, geom)
     feature = np.zeros(3)
@@ -175,8 +177,7 @@ def straight_along(s: Side) -> tuple[int, int]:
 @leaf
 def outward(s: Side, n: Array) -> Triple:
     """The outward normal of a geom at a contact of the normal n (3,), in its axes."""
-    x, y, z = into(s, n)
-    return s.sign * x, s.sign * y, s.sign * z
+    return scaled(s.sign, into(s, n))
 
 
 @kernel

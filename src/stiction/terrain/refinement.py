@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout, library
+from stiction.bridge.contacts import end_of_pair
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import stage
 from stiction.terrain.contacts import (
@@ -24,7 +25,6 @@ from stiction.terrain.contacts import (
     REACH,
     SIZE,
     WIDTH,
-    end_of_pair,
     keep,
     take_contacts,
     write_contact,

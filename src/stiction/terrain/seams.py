@@ -15,7 +15,9 @@ import numpy as np
 from stiction.bridge import library as mj
 from stiction.bridge.ahead import closing_speed
 from stiction.bridge.arcs import departure
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE
+from stiction.bridge.bodies import body_of_geom, motion_at
+from stiction.bridge.contacts import end_of_pair
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, SPHERE, kinds_of
 from stiction.bridge.layout import (
     integer,
     integers,
@@ -28,6 +30,7 @@ from stiction.bridge.layout import (
 )
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import stage
+from stiction.kernels.triples import dot, minus, moved
 
 OVERLOOKED = 100.0
 """Overlap to overlook, in multiples of the gap that counts as touching: what rests on a tile is
@@ -61,19 +64,10 @@ _DIST, _POS, _FRAME, _GEOM, _EXCLUDE = (
 )
 _TIMESTEP, _NV = offset("mjModel", "opt", "timestep"), offset("mjModel", "nv")
 _QVEL = offset("mjData", "qvel")
-_NBODY, _TYPE, _GEOM_SIZE, _BODY, _ROOT = (
-    offset("mjModel", name)
-    for name in ("nbody", "geom_type", "geom_size", "geom_bodyid", "body_rootid")
+_NBODY, _GEOM_SIZE = offset("mjModel", "nbody"), offset("mjModel", "geom_size")
+_NCON, _CONTACT, _CVEL, _XPOS, _XMAT = (
+    offset("mjData", name) for name in ("ncon", "contact", "cvel", "geom_xpos", "geom_xmat")
 )
-_NCON, _CONTACT, _CVEL, _COM, _XPOS, _XMAT = (
-    offset("mjData", name)
-    for name in ("ncon", "contact", "cvel", "subtree_com", "geom_xpos", "geom_xmat")
-)
-
-
-@leaf
-def _kind(m, geom):
-    return integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
 
 
 @leaf
@@ -92,31 +86,14 @@ def _thickness(m, geom):
     return least
 
 
-@leaf
-def _velocity(m, d, geom, speeds, at, w, v):
-    """Angular velocity w (3,) of a geom, and v (3,) of its point at; speeds (nbody, 6) as cvel."""
-    body = integers(pointer(m + _BODY) + 4 * geom, 1)[0]
-    root = integers(pointer(m + _ROOT) + 4 * body, 1)[0]
-    com = numbers(pointer(d + _COM) + 24 * root, 3)
-    for k in range(3):
-        w[k] = speeds[body, k]
-    r0, r1, r2 = at[0] - com[0], at[1] - com[1], at[2] - com[2]
-    v[0] = speeds[body, 3] + w[1] * r2 - w[2] * r1
-    v[1] = speeds[body, 4] + w[2] * r0 - w[0] * r2
-    v[2] = speeds[body, 5] + w[0] * r1 - w[1] * r0
-
-
 @kernel
 def _slip(m, d, contact, speeds):
     """How fast the geoms of a contact move against each other there [m/s]."""
     at, geoms = numbers(contact + _POS, 3), integers(contact + _GEOM, 2)
-    w, first, second = np.empty(3), np.empty(3), np.empty(3)
-    _velocity(m, d, geoms[0], speeds, at, w, first)
-    _velocity(m, d, geoms[1], speeds, at, w, second)
-    total = 0.0
-    for k in range(3):
-        total += (first[k] - second[k]) ** 2
-    return np.sqrt(total)
+    _, first = motion_at(m, d, body_of_geom(m, geoms[0]), speeds, at)
+    _, second = motion_at(m, d, body_of_geom(m, geoms[1]), speeds, at)
+    slip = minus(first, second)
+    return np.sqrt(dot(slip, slip))
 
 
 @leaf
@@ -139,13 +116,12 @@ def _turn(xmat, w, t):
 def _distance_after(m, d, first, second, t, speeds, reach):
     """Distance of two geoms after the time t at those speeds, `reach` if it is more."""
     poses = np.empty((2, 12))
-    w, v = np.empty(3), np.empty(3)
     for side in range(2):
         geom = first if side == 0 else second
         xpos = numbers(pointer(d + _XPOS) + 24 * geom, 3)
         xmat = numbers(pointer(d + _XMAT) + 72 * geom, 9)
         poses[side, :3], poses[side, 3:] = xpos, xmat
-        _velocity(m, d, geom, speeds, xpos, w, v)
+        w, v = motion_at(m, d, body_of_geom(m, geom), speeds, xpos)
         for k in range(3):
             xpos[k] += t * v[k]
         _turn(xmat, w, t)
@@ -173,21 +149,15 @@ def _distance_along(m, d, contact, by, reach):
 @kernel
 def _nearest_of_spheres(m, d, first, second, start, dt, speeds):
     """Least distance of two spheres from the time `start` on, to the end of the step [m]."""
-    w, v = np.empty(3), np.empty((2, 3))
-    for side in range(2):
-        geom = first if side == 0 else second
-        _velocity(m, d, geom, speeds, numbers(pointer(d + _XPOS) + 24 * geom, 3), w, v[side])
     a = numbers(pointer(d + _XPOS) + 24 * first, 3)
     b = numbers(pointer(d + _XPOS) + 24 * second, 3)
-    speed = along = 0.0
-    for k in range(3):
-        speed += (v[1, k] - v[0, k]) ** 2
-        along -= (v[1, k] - v[0, k]) * (b[k] - a[k])
-    t = start if speed == 0.0 else min(max(along / speed, start), dt)
-    apart = 0.0
-    for k in range(3):
-        apart += (b[k] - a[k] + t * (v[1, k] - v[0, k])) ** 2
-    return np.sqrt(apart) - _thickness(m, first) - _thickness(m, second)
+    _, of_a = motion_at(m, d, body_of_geom(m, first), speeds, a)
+    _, of_b = motion_at(m, d, body_of_geom(m, second), speeds, b)
+    velocity, between = minus(of_b, of_a), minus(b, a)
+    speed = dot(velocity, velocity)
+    t = start if speed == 0.0 else min(max(-dot(velocity, between) / speed, start), dt)
+    apart = moved(between, t, velocity)
+    return np.sqrt(dot(apart, apart)) - _thickness(m, first) - _thickness(m, second)
 
 
 @stage("int64(int64, int64, int64, float64, float64, float64, float64)", eager=False, counted=True)
@@ -197,7 +167,8 @@ def pass_by(m, d, contact, start, path, least, behind):
     dt, geoms = number(m + _TIMESTEP), integers(contact + _GEOM, 2)
     nbody = pointer(m + _NBODY)
     now = table(pointer(d + _CVEL), nbody, 6)
-    if _kind(m, geoms[0]) == SPHERE and _kind(m, geoms[1]) == SPHERE:
+    first, second = kinds_of(m, geoms[0], geoms[1])
+    if first == SPHERE and second == SPHERE:
         least_of_all = _nearest_of_spheres(m, d, geoms[0], geoms[1], start, dt, now)
         return np.int64(least_of_all >= least)
     thick = _thickness(m, geoms[0]) + _thickness(m, geoms[1])
@@ -240,7 +211,7 @@ def _is_ghost(m, d, contact, count, now, free, touch):
         start = (gap + min(past, behind)) / speed
         path = _slip(m, d, contact, now) * (dt - start)
         return passes_by(m, d, contact, start, path, least, behind) == 1
-    first, second = _kind(m, geoms[0]), _kind(m, geoms[1])
+    first, second = kinds_of(m, geoms[0], geoms[1])
     if count > EDGE_CONTACTS or not (first in (BOX, MESH) and second in (BOX, MESH)):
         return False
     if dt * closing_speed(m, d, contact, free) - gap <= -least:
@@ -258,15 +229,12 @@ def exclude_ghosts(m, d, free, touch):
     now = table(pointer(d + _CVEL), nbody, 6)
     start, end_of_all = pointer(d + _CONTACT), pointer(d + _CONTACT) + ncon * _SIZE
     while start < end_of_all:
-        geoms = integers(start + _GEOM, 2)
-        end, deepest = start, np.inf
-        while end < end_of_all:
-            others = integers(end + _GEOM, 2)
-            if others[0] != geoms[0] or others[1] != geoms[1]:
-                break
-            deepest = min(deepest, number(end + _DIST))
-            end += _SIZE
-        if deepest >= -touch and _is_convex(_kind(m, geoms[0])) and _is_convex(_kind(m, geoms[1])):
+        geoms, deepest = integers(start + _GEOM, 2), np.inf
+        end = end_of_pair(start, end_of_all)
+        for contact in range(start, end, _SIZE):
+            deepest = min(deepest, number(contact + _DIST))
+        first, second = kinds_of(m, geoms[0], geoms[1])
+        if deepest >= -touch and _is_convex(first) and _is_convex(second):
             for contact in range(start, end, _SIZE):
                 exclude = integers(contact + _EXCLUDE, 1)
                 count = (end - start) // _SIZE

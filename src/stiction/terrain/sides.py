@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout
-from stiction.bridge.geom_types import CYLINDER
+from stiction.bridge.geom_types import CYLINDER, kind_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.dense import dot
@@ -51,7 +51,7 @@ pointer: Any = layout.pointer
 integers: Any = layout.integers
 numbers: Any = layout.numbers
 
-_TYPE, _GEOM_SIZE = (offset("mjModel", name) for name in ("geom_type", "geom_size"))
+_GEOM_SIZE = offset("mjModel", "geom_size")
 
 
 @leaf
@@ -127,7 +127,7 @@ def meet_along(m: int, d: int, contact: int, out: Array) -> int:
         lying, sign = geoms[k], 2.0 * k - 1.0
         place, turn = frame_of(d, lying)
         u = turn[:, 2].copy()
-        if abs(dot(u, n)) > FLAT_TILT or integers(pointer(m + _TYPE) + 4 * lying, 1)[0] != CYLINDER:
+        if abs(dot(u, n)) > FLAT_TILT or kind_of(m, lying) != CYLINDER:
             continue
         if not put_face(m, d, geoms[1 - k], n, sign, face):
             continue

@@ -8,7 +8,7 @@ import pytest
 
 import stiction
 from stiction.contact.certificate.laws import Law
-from stiction.contact.solvers.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
 from stiction.simulate.settings import check_settings
 from stiction.simulate.time_stepping import climb
 from stiction.simulate.time_stepping.climb import climb_islands

@@ -6,7 +6,7 @@ import pytest
 
 import stiction
 from stiction.contact.problem.graph import Size
-from stiction.contact.solvers.workspace import Outcome
+from stiction.contact.solvers.blocks.workspace import Outcome
 
 STACK_AND_SLIDER = """
 <mujoco><option timestep="0.002"/><worldbody>

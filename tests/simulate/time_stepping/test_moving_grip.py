@@ -68,6 +68,92 @@ def test_what_a_swinging_gripper_holds_does_not_creep_along_the_fingers(part):
     assert np.linalg.norm(seen_by_the_finger(model, data) - start) < 1e-6
 
 
+TRAY = """
+<mujoco>
+  <option timestep="0.002"/><default><geom friction="1"/></default>
+  <worldbody>
+    <body name="tray" pos="0 0 .3">
+      <joint name="x" axis="1 0 0" pos="0 0 -.3"/><joint name="y" axis="0 1 0" pos="0 0 -.3"/>
+      <geom type="box" size=".4 .4 .02" mass="5"/>
+    </body>
+    {things}
+  </worldbody>
+  <actuator>
+    <position joint="x" kp="2e4" kv="1e3"/><position joint="y" kp="2e4" kv="1e3"/>
+  </actuator>
+</mujoco>
+"""
+THING = """
+<body pos="{:.2f} {:.2f} .37"><freejoint/><geom type="{}" size=".05 .05 .05" mass=".2"/></body>
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_things_on_a_tray_that_tilts_stay_where_they_stand(count):
+    # The larger trays hold more than a small island's 48 contacts.
+    places = 0.15 * np.arange(-count, count + 1)
+    things = [THING.format(x, y, "box" if x > y else "cylinder") for x in places for y in places]
+    model = mujoco.MjModel.from_xml_string(TRAY.format(things="".join(things)))
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+
+    def seen_by_the_tray():
+        mujoco.mj_kinematics(model, data)
+        tray = data.body("tray")
+        return (data.xpos[2:] - tray.xpos) @ tray.xmat.reshape(3, 3)
+
+    for k in range(700):
+        if k == 200:
+            start = seen_by_the_tray()
+        data.ctrl[:] = 0.1 * min(1.0, 2 * data.time) * np.sin(4.0 * data.time + np.arange(2))
+        report = sim.step(data)
+        assert report.certificate.worst <= 1e-8
+    np.testing.assert_allclose(seen_by_the_tray(), start, atol=1e-6)
+
+
+LEG = """
+<body pos="0 {} -.1">
+  <joint axis="0 1 0" damping="1" stiffness="5"/><joint axis="1 0 0" damping="1" stiffness="5"/>
+  <geom size=".05" mass="2" contype="0" conaffinity="0"/>
+  <body pos="0 0 -.4">
+    <joint axis="0 1 0" damping="1" stiffness="2"/>
+    <geom size=".045" mass="2" contype="0" conaffinity="0"/>
+    <body pos="0 0 -.4">
+      <joint axis="0 1 0" damping="1"/><joint axis="1 0 0" damping="1"/>
+      <geom type="capsule" fromto="-.07 -.01 0 .14 -.03 0" size=".027" friction=".7"/>
+      <geom type="capsule" fromto="-.07 .01 0 .14 .03 0" size=".027" friction=".7"/>
+    </body>
+  </body>
+</body>
+"""
+LEGS = f"""
+<mujoco>
+  <option timestep="0.005"/>
+  <worldbody>
+    <geom type="plane" size="5 5 1" friction=".7"/>
+    <body pos="0 0 .937">
+      <freejoint/>
+      <geom type="box" size=".08 .15 .1" pos="0 0 .1" mass="20" contype="0" conaffinity="0"/>
+      {LEG.format(-0.1)}{LEG.format(0.1)}
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def test_feet_that_land_one_edge_first_come_to_stand_on_all_their_points():
+    # Each closed gaps of micrometres by a velocity of its own, turned by that, and closed others.
+    model = mujoco.MjModel.from_xml_string(LEGS)
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    data.qvel[:6] = [0.05, 0, 0, 0.2, 0.1, 0.1]
+    sim.step(data, 15)
+    sim.reset_statistics()
+    for _ in range(50):
+        report = sim.step(data)
+        assert len(report.contacts) == 8
+        assert max(abs(contact.gap) for contact in report.contacts) < 1e-7
+    assert sim.statistics.pivots < 5.0
+
+
 def test_fingers_that_press_on_each_other_do_not_move_the_arm():
     # They close along their rails and nowhere else: what is across is rounding.
     alone = gripper("box").replace('name="part" pos="0 0 .4"', 'name="part" pos="0 0 .1"')

@@ -9,7 +9,7 @@ import pytest
 from mjcf import BOX, load
 
 import stiction
-from stiction.contact.solvers.workspace import Outcome
+from stiction.contact.solvers.blocks.workspace import Outcome
 
 # A hand around a block that its fingers are 35 mm inside of, from both sides: the left finger would
 # have the block to the right, the right one to the left, and neither can open as far.

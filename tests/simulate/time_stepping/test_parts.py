@@ -1,5 +1,7 @@
 """Steps that no solver answers, taken in parts."""
 
+from time import perf_counter
+
 import mujoco
 import numpy as np
 import pytest
@@ -77,6 +79,17 @@ def test_statistics_count_a_step_in_parts_once():
     assert data.time == pytest.approx(3 * model.opt.timestep)
     assert sim.statistics.steps == 3
     assert sim.statistics.rungs == {"parts": 3}
+
+
+def test_the_time_of_a_step_in_parts_is_counted():
+    model, data = falling()
+    sim = stiction.Simulator(model)
+    unanswered_beyond(sim, model.opt.timestep / 10)
+    sim.step(data)
+    began = perf_counter()
+    report = sim.step(data)
+    passed = perf_counter() - began
+    assert 0.5 * passed < sum(report.seconds.values()) < 1.05 * passed
 
 
 def test_a_step_whose_parts_have_no_answer_fails_and_leaves_all_as_it_was():

@@ -109,7 +109,7 @@ def _read_polygon(out: Held, i, mu, facets, x, y):
 
 
 @lean_leaf
-def _soften(f, u, weight, scale, smoothing):
+def _smooth_normal(f, u, weight, scale, smoothing):
     """(load, soft) of a contact with the normal impulse f that parts at the speed u, on the way of
     an interior point that is stopped early: the normal impulse there, and what its row gives."""
     apart = (f * weight - u) / scale if scale > 0.0 else 0.0
@@ -164,7 +164,7 @@ def _read_friction(
         still = max(RESIDUAL * scale, room)
         holds = choose_mode(f[i, 0], mu, u[i, 1], u[i, 2], still) != Mode.SLIDE
         blur = 0.0
-        if smooth:  # what separates rubs a little, too
+        if smooth:  # what separates has a little friction, too
             holds = holds and f[i, 0] > 0.0 and slip <= RESIDUAL * scale
             blur = np.sqrt(smoothing) * scale
             soft = blur / (mu * load) if holds else 0.0
@@ -216,7 +216,7 @@ def read_held(b: Blocks, count, law, facets, smoothing, u, f, weight, sigma, out
         if smoothing > 0.0:
             pressed = weight[i, 0] > 0.0
             if pressed:
-                load, soft = _soften(f[i, 0], u[i, 0], weight[i, 0], scale, smoothing)
+                load, soft = _smooth_normal(f[i, 0], u[i, 0], weight[i, 0], scale, smoothing)
         if pressed:
             _hold(out, i, 0, 0.0, 0.0, soft)
         if rows > 2:

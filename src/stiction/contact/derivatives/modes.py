@@ -132,7 +132,7 @@ def read(
         sticks = rough & ~slides
         if smoothing > 0.0 and facets:
             sticks, slides = sticks & (answer.normal > 0.0), slides & (answer.normal > 0.0)
-        elif smoothing > 0.0:  # what separates rubs a little, too
+        elif smoothing > 0.0:  # what separates has a little friction, too
             bears, finite = answer.normal > 0.0, friction < np.inf
             sticks &= bears & ((slips <= RESIDUAL) | ~finite)
             slides = rough & ~sticks & finite

@@ -116,7 +116,7 @@ def _factor(n, z: Softened):
 
 
 @lean
-def soften(h: Held, s: Solved, z: Softened):
+def hold_softly(h: Held, s: Solved, z: Softened):
     """Prepares z for the rows of E and G, the inertia being filled; how many hard rows were taken,
     or -1 if there is no one answer."""
     k, hard = 0, h.size[Size.HARD]

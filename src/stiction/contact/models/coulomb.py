@@ -11,7 +11,7 @@ The ladder, climbed island by island until a certificate passes:
     reduced      as above, or the solver that was asked for
     interior     an interior point on sparse blocks, from nothing (of a polygon: at the end; of
      point       `MANY` bodies and contacts: before `reduced`); not where it has no place for a
-                 row (`interior_point/solve.py`)
+                 row (`islands/arrays.py`)
     search       Yamane & Nakamura: frictionless first, then the pivot search (and Newton)
     standard     Lemke on the assembled matrix, with its own ladder and a vanishing
                  regularization (and Newton)
@@ -45,8 +45,8 @@ from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Options
-from stiction.contact.solvers.exact_cone import solve_arrays
-from stiction.contact.solvers.interior_point.solve import takes
+from stiction.contact.solvers.coulomb.exact_cone import solve_arrays
+from stiction.contact.solvers.islands.arrays import takes
 from stiction.contact.solvers.table import SOLVERS as TABLE
 from stiction.errors import InvalidInput, is_count, is_one_of
 from stiction.status import Status

@@ -22,7 +22,7 @@ class StepSolver(StrEnum):
 
     INTERIOR_POINT = "interior point"
     """Newton's method in velocities from the last step's impulses, and where that does not do an
-    interior point, island by island (`solvers/islands.py`)."""
+    interior point, island by island (`solvers/islands/solve.py`)."""
     DRIVING = "driving"
     """Baraff's algorithm (`solvers/baraff`), from the last step's impulses or from nothing."""
 

@@ -24,7 +24,7 @@ from stiction.contact.problem.islands import Island
 from stiction.contact.problem.problem import ContactProblem, is_small
 from stiction.contact.problem.scaled import ScaledProblem
 from stiction.contact.solvers.attempt import Attempt
-from stiction.contact.solvers.interior_point.solve import TIED, solve_by_blocks, takes
+from stiction.contact.solvers.islands.arrays import TIED, solve_by_blocks, takes
 from stiction.errors import InvalidInput, unknown
 from stiction.status import Status
 

@@ -79,7 +79,7 @@ class Graph(NamedTuple):
     members: Indices  # (n + 1,) first member of each island
     positions: Indices  # (n + 1,) first position of each island
     size: Indices  # (Size,)
-    place: Indices  # (cap,) where each block of a long tree acts (`solvers/trees.py`)
+    place: Indices  # (cap,) where each block of a long tree acts (`solvers/blocks/trees.py`)
     tree: TreeMatrix  # of islands that are one long tree
 
 
@@ -244,7 +244,7 @@ def connect_blocks(b: Blocks, count, g: Graph, s: BlockMatrix):
         g.size[Size.ORDERED] = 1
     _gather_members(count, g)
     for k in range(g.size[Size.ISLANDS]):
-        g.tree.span[k, Span.FORM] = Form.DENSE  # until it is marked (`solvers/trees.py`)
+        g.tree.span[k, Span.FORM] = Form.DENSE  # until it is marked (`solvers/blocks/trees.py`)
     star = g.size[Size.STAR] == 1
     for i in range(count):
         at = g.couplings[i]

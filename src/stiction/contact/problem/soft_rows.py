@@ -13,7 +13,7 @@ rows takes a product with y where it took half a solution.
 How it fails: a row that is stiff beside what it moves, a connect far off a body's centre for one,
 takes digits from those that come after it, and where it holds a body all but rigidly, what is left
 of an inverse inertia is rounding. Both are seen, and the caller factors the mass
-(`solvers/islands.py`).
+(`solvers/blocks/free_motion.py`).
 """
 
 from __future__ import annotations

@@ -169,5 +169,5 @@ def _pushed_apart(contact: Contact, data: mujoco.MjData) -> bool:
     """Whether its geoms are so deep within each other that it has no friction, where the model
     gives it some: then what it does says nothing about friction."""
     given = float(data.contact.friction[contact.index, 0])
-    rubs = int(data.contact.dim[contact.index]) > 1
-    return contact.gap < 0.0 and contact.friction[0] == 0.0 and rubs and given > 0.0
+    frictional = int(data.contact.dim[contact.index]) > 1
+    return contact.gap < 0.0 and contact.friction[0] == 0.0 and frictional and given > 0.0

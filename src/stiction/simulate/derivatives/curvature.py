@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stiction.bridge.bodies import body_of_geom
 from stiction.bridge.geom_types import (
     BOX,
     CAPSULE,
@@ -29,14 +30,14 @@ from stiction.bridge.geom_types import (
     MESH,
     PLANE,
     SPHERE,
+    kind_of,
 )
-from stiction.bridge.layout import integers, numbers, offset, pointer
+from stiction.bridge.layout import entry, numbers, offset, pointer
 from stiction.contact.problem.arrays import Array
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
 
-_TYPE, _SIZE = offset("mjModel", "geom_type"), offset("mjModel", "geom_size")
-_BODY, _WELD = offset("mjModel", "geom_bodyid"), offset("mjModel", "body_weldid")
+_SIZE, _WELD = offset("mjModel", "geom_size"), offset("mjModel", "body_weldid")
 _XPOS, _XMAT = offset("mjData", "geom_xpos"), offset("mjData", "geom_xmat")
 
 GAP, POINT, NORMAL, TANGENT, CHANGES = 0, 1, 4, 7, 10
@@ -184,7 +185,7 @@ def _bend_round(kind, turn, size, frame, near, far, meet: Meet, which):
 def _bend(m, d, geom, which, frame, length, meet: Meet):
     """meet.radii[which] := of a geom at its end of the contact; whether it is known. frame (3, 3):
     normal and tangents; length: the size of what moves [m]."""
-    kind = integers(pointer(m + _TYPE) + 4 * geom, 1)[0]
+    kind = kind_of(m, geom)
     size = numbers(pointer(m + _SIZE) + 24 * geom, 3)
     place = numbers(pointer(d + _XPOS) + 24 * geom, 3)
     turn = numbers(pointer(d + _XMAT) + 72 * geom, 9)
@@ -320,8 +321,8 @@ def differentiate_meeting(
     for k in range(3):
         meet.local[0, k] = turn[3 * k + 2]
     for which in range(2):
-        body = integers(pointer(m + _BODY) + 4 * (second if which == 1 else first), 1)[0]
-        if integers(pointer(m + _WELD) + 4 * body, 1)[0] == 0:
+        body = body_of_geom(m, second if which == 1 else first)
+        if entry(m + _WELD, body) == 0:
             continue
         for axis in range(6):
             _change(which, axis, frame, gap, about, flat, meet, inverse, out[which])

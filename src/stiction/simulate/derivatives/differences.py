@@ -42,7 +42,7 @@ from stiction.contact.problem.blocks import (
     add_impulses,
     mass_times,
 )
-from stiction.contact.solvers.workspace import unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_problem
 from stiction.kernels.compile import kernel
 from stiction.kernels.packing import packed
 from stiction.simulate.time_stepping.config import Config, Stop

@@ -39,6 +39,7 @@ from stiction.simulate.derivatives.contacts import Slopes, add_fixed_force
 from stiction.simulate.derivatives.meetings import (
     Meeting,
     about,
+    arm_of,
     change_velocities,
     find_sides,
     forget_sides,
@@ -49,10 +50,10 @@ from stiction.simulate.derivatives.motions import cross_motion
 from stiction.simulate.derivatives.step_system import is_corrected
 from stiction.simulate.time_stepping.workspace import Step
 
-_NE, _NEFC, _KBIP, _XPOS, _XMAT, _SITE, _COM, _QPOS, _QVEL = (
+_NE, _NEFC, _KBIP, _XPOS, _XMAT, _SITE, _QPOS, _QVEL = (
     offset("mjData", name)
     for name in (
-        "ne", "nefc", "efc_KBIP", "xpos", "xmat", "site_xpos", "subtree_com", "qpos", "qvel",
+        "ne", "nefc", "efc_KBIP", "xpos", "xmat", "site_xpos", "qpos", "qvel",
     )
 )  # fmt: skip
 _TYPE, _OBJECT, _FIRST, _SECOND, _DATA = (
@@ -164,15 +165,14 @@ def _accelerate_point(
     """by_place, by_speed (3, nv) += sign dt times the changes of a + rate v and of a, acceleration
     and velocity of a body's point, by positions and by speeds."""
     six, motion = meeting.six, meeting.motion
-    com, at = numbers(pointer(d + _COM), 3 * tree.root.shape[0]), 3 * tree.root[body]
-    x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
-    about(now.velocity, body, x, y, z, six, 3)
-    about(now.acceleration, body, x, y, z, six, 4)
+    arm = arm_of(d, tree, body, point)
+    about(now.velocity, body, arm, six, 3)
+    about(now.acceleration, body, arm, six, 4)
     for e in range(count):
         k = meeting.dofs[e]
-        about(now.start, k, x, y, z, six, 5)
-        about(now.push, k, x, y, z, six, 6)
-        about(now.end, k, x, y, z, six, 8)
+        about(now.start, k, arm, six, 5)
+        about(now.push, k, arm, six, 6)
+        about(now.end, k, arm, six, 8)
         for c in range(6):
             six[7, c] = six[9, c] = six[0, c] = 0.0
         cross_motion(six, 5, motion, k, 1.0, six, 7)  # p_k

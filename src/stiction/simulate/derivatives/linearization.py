@@ -73,6 +73,11 @@ class Solved:
         return self.place[:, Place.GAP]
 
     @property
+    def opened(self) -> NDArray[np.bool_]:
+        """(n,) what presses across a gap that the paths of the step have left."""
+        return (self.place[:, Place.BENT] == 1.0) & (self.impulse[:, 0] > 0.0)
+
+    @property
     def kind(self) -> Indices:
         """(n,) `Kind` of each."""
         return self.blocks.head[: self.count, Head.KIND]
@@ -125,52 +130,13 @@ class StepLinearization:
         self._share = np.ones(step.count)
         self._deepest = np.full(step.count, -1)
         self._apart = np.full(len(self._contacts), np.inf)
-        held = np.zeros(step.count, np.bool_)
-        pressed = np.zeros(step.count, np.bool_)
+        held, pressed = np.zeros(step.count, np.bool_), np.zeros(step.count, np.bool_)
         bears = step.impulse[self._contacts, 0] > 0.0
         pressed[self._contacts] = self.law.behaviour.normal & bears
-        speed = self._rows @ (step.velocity + step.correction)
-        gripped = step.gripped == 1
-        opened = (step.place[:, Place.BENT] == 1.0) & (step.impulse[:, 0] > 0.0)
-        for island in np.unique(step.island[step.island >= 0]):
-            members = np.flatnonzero(step.island == island)
-            contacts = members[step.kind[members] == Kind.CONTACT]
-            joints = members[step.kind[members] == Kind.HOLD]
-            unled = joints[step.place[joints, Place.LED] == 0.0]
-            depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[unled]), [0.0]])
-            deep = float(depth.max())
-            ahead = contacts[opened[contacts]]
-            at_rest = not max(deep, step.gap[ahead].max(initial=0.0)) > step.slack
-            at_rest &= not gripped[members].any()
-            if np.isinf(step.slack):
-                continue
-            held[joints] = True
-            if at_rest:
-                touches = (pressed[contacts] & (step.gap[contacts] <= step.touch)).any()
-                held[contacts] = pressed[contacts] & touches
-                continue
-            if deep > step.shallow:
-                share = step.shallow / deep
-                deepest = np.concatenate([contacts, unled])[np.argmax(depth[:-1])]
-                for i in (*contacts[step.gap[contacts] <= 0.0], *unled):
-                    self._share[i] = share
-                    self._deepest[i] = deepest
-            apart = (step.gap > step.near) & (step.place[:, Place.BENT] == 0.0)
-            self._share[gripped & apart] = 0.0
-            wanted = -self._share[contacts] * step.gap[contacts] / step.dt
-            fastest = np.abs(speed[contacts]).max(initial=0.0)
-            tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest
-            held[contacts] = (step.pushed[contacts, 0] > 0.0) | (pressed[contacts] & tight)
-            held[contacts] |= opened[contacts] | gripped[contacts]
-            # What lands with the step, and is held by nothing else, does so after it as well.
-            lands = pressed & (step.gap > step.touch) & (step.pushed[:, 0] == 0.0) & held
-            at = np.searchsorted(self._contacts, contacts)
-            scales = self.law.problem.scales
-            presses = step.pushed[contacts, 0] * scales.inverse_normal[at]
-            parts = over(np.abs(presses - (speed[contacts] - wanted)), scales.contact[at])
-            self._apart[at] = np.where(
-                lands[contacts] | opened[contacts] | gripped[contacts], np.inf, parts
-            )
+        if np.isfinite(step.slack):
+            speed = self._rows @ (step.velocity + step.correction)
+            for island in np.unique(step.island[step.island >= 0]):
+                self._correct_island(np.flatnonzero(step.island == island), pressed, speed, held)
         self._held = np.flatnonzero(held)
         self._system = None
         if len(self._held):
@@ -178,6 +144,44 @@ class StepLinearization:
             drag = self._gripped(np.repeat(step.drag[:, None], 3, axis=1))
             mass = dense_mass(step.blocks, step.count) + (across.T * drag) @ across
             self._system = ModeSystem(mass, rows, rows)
+
+    def _correct_island(
+        self, members: Indices, pressed: NDArray[np.bool_], speed: Array, held: NDArray[np.bool_]
+    ) -> None:
+        """Marks in held (n,) what the correction holds of an island. pressed (n,): contacts that
+        are; speed (n,): along first rows, at v+ and the correction."""
+        step, gripped, opened = self.step, self.step.gripped == 1, self.step.opened
+        contacts = members[step.kind[members] == Kind.CONTACT]
+        joints = members[step.kind[members] == Kind.HOLD]
+        unled = joints[step.place[joints, Place.LED] == 0.0]
+        depth = np.concatenate([-step.gap[contacts], np.abs(step.gap[unled]), [0.0]])
+        deep = float(depth.max())
+        ahead = contacts[opened[contacts]]
+        off = max(deep, step.gap[ahead].max(initial=0.0)) > step.slack
+        held[joints] = True
+        if not (off or gripped[members].any()):
+            touches = (pressed[contacts] & (step.gap[contacts] <= step.touch)).any()
+            held[contacts] = pressed[contacts] & touches
+            return
+        if deep > step.shallow:
+            overlapping = np.concatenate([contacts[step.gap[contacts] <= 0.0], unled])
+            self._share[overlapping] = step.shallow / deep
+            self._deepest[overlapping] = np.concatenate([contacts, unled])[np.argmax(depth[:-1])]
+        apart = (step.gap > step.near) & (step.place[:, Place.BENT] == 0.0)
+        self._share[gripped & apart] = 0.0
+        wanted = -self._share[contacts] * step.gap[contacts] / step.dt
+        fastest = np.abs(speed[contacts]).max(initial=0.0)
+        tight = np.abs(speed[contacts] - wanted) <= RESIDUAL * fastest
+        held[contacts] = (step.pushed[contacts, 0] > 0.0) | (pressed[contacts] & tight)
+        held[contacts] |= opened[contacts] | gripped[contacts]
+        # What lands with the step, and is held by nothing else, does so after it as well.
+        lands = pressed & (step.gap > step.touch) & (step.pushed[:, 0] == 0.0) & held
+        stays = lands | opened | gripped
+        at = np.searchsorted(self._contacts, contacts)
+        scales = self.law.problem.scales
+        presses = step.pushed[contacts, 0] * scales.inverse_normal[at]
+        parts = over(np.abs(presses - (speed[contacts] - wanted)), scales.contact[at])
+        self._apart[at] = np.where(stays[contacts], np.inf, parts)
 
     def _gripped(self, values: Array) -> Array:
         """Of values (n, 3, ...) of rows, those of tangents that the correction grips."""

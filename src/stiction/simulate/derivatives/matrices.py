@@ -14,7 +14,7 @@ from stiction.contact.derivatives.held_system import (
 )
 from stiction.contact.derivatives.soft_system import Softened, gives_way, solve_columns
 from stiction.contact.problem.blocks import Blocks, Head
-from stiction.contact.solvers.workspace import unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_problem
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.panel import add_scaled, clear, padded, put_scaled
 from stiction.simulate.derivatives.contacts import Slopes, differentiate_rows

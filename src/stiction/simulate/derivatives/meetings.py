@@ -22,6 +22,7 @@ from stiction.contact.problem.arrays import Array
 from stiction.kernels import six
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.packing import packed
+from stiction.kernels.triples import minus, three_of, velocity_at
 from stiction.simulate.derivatives.bodies import Motion, Tree
 from stiction.simulate.derivatives.motions import cross_motion
 
@@ -62,12 +63,17 @@ def allocate_meeting(nv: int) -> Meeting:
 
 
 @lean_leaf
-def about(source, j, x, y, z, out, k):
-    """out[k] := the motion source[j] about a point that is (x, y, z) farther."""
-    a, b, c = source[j, 0], source[j, 1], source[j, 2]
-    u, v, w = source[j, 3], source[j, 4], source[j, 5]
-    out[k, 0], out[k, 1], out[k, 2] = a, b, c
-    out[k, 3], out[k, 4], out[k, 5] = u + b * z - c * y, v + c * x - a * z, w + a * y - b * x
+def arm_of(d, tree: Tree, body, point):
+    """From the centre of mass of a body's tree, about which its motion is told, to a point."""
+    return minus(point, numbers(pointer(d + _COM) + 24 * tree.root[body], 3))
+
+
+@lean_leaf
+def about(source, j, arm, out, k):
+    """out[k] := the motion source[j] about a point that is `arm` farther."""
+    w = three_of(source, j, 0)
+    out[k, 0], out[k, 1], out[k, 2] = w
+    out[k, 3], out[k, 4], out[k, 5] = velocity_at(three_of(source, j, 3), w, arm)
 
 
 @lean
@@ -76,7 +82,6 @@ def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
     side, dofs = meeting.side, meeting.dofs
     nv = side.shape[0]
     cdof = table(pointer(d + _CDOF), nv, 6)
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for which in range(2):
         j = tree.last[second if which == 0 else first]
         while j >= 0:
@@ -85,13 +90,12 @@ def find_sides(d, tree: Tree, first, second, point, meeting: Meeting):
     count = 0
     for which in range(2):
         body = second if which == 0 else first
-        c = 3 * tree.root[body]
-        x, y, z = point[0] - com[c], point[1] - com[c + 1], point[2] - com[c + 2]
+        arm = arm_of(d, tree, body, point)
         j = tree.last[body]
         while j >= 0:
             if side[j] == 1 - 2 * which:
                 dofs[count] = j
-                about(cdof, j, x, y, z, meeting.motion, j)
+                about(cdof, j, arm, meeting.motion, j)
                 count += 1
             j = tree.before[j]
     return count
@@ -110,16 +114,11 @@ def forget_sides(tree: Tree, first, second, meeting: Meeting):
 @lean
 def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, to, spare):
     """six[to] := velocity of the second body less that of the first, about the point."""
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for c in range(6):
         six[to, c] = 0.0
     for which in range(2):
         body = second if which == 0 else first
-        at = 3 * tree.root[body]
-        about(
-            motion.velocity, body, point[0] - com[at], point[1] - com[at + 1],
-            point[2] - com[at + 2], six, spare,
-        )  # fmt: skip
+        about(motion.velocity, body, arm_of(d, tree, body, point), six, spare)
         for c in range(6):
             six[to, c] += (1 - 2 * which) * six[spare, c]
 
@@ -128,18 +127,15 @@ def relative_velocity(d, tree: Tree, first, second, point, motion: Motion, six, 
 def change_velocities(d, tree: Tree, first, second, count, point, motion: Motion, meeting: Meeting):
     """meeting.rate := the relative velocity's change with each degree of freedom of a meeting."""
     speed, out = meeting.six, meeting.rate
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for e in range(count):
         k = meeting.dofs[e]
         side = meeting.side[k]
         body = second if side > 0 else first
-        at = 3 * tree.root[body]
         six.put(speed, 36, motion.velocity, 6 * body)
         six.take_scaled(speed, 36, 1.0, motion.start, 6 * k)
         for c in range(6):
             out[k, c] = 0.0
-        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
-        about(speed, 6, x, y, z, speed, 7)
+        about(speed, 6, arm_of(d, tree, body, point), speed, 7)
         cross_motion(meeting.motion, k, speed, 7, 1.0 * side, out, k)
 
 
@@ -155,14 +151,9 @@ def grips_any(gripped, begin, end):
 @lean
 def relative_bend(d, tree: Tree, first, second, point, half, motion: Motion, six, to, spare):
     """six[to] += half, h / 2, times A about the point; accelerations of the motion are spread."""
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for which in range(2):
         body = second if which == 0 else first
-        at = 3 * tree.root[body]
-        about(
-            motion.acceleration, body, point[0] - com[at], point[1] - com[at + 1],
-            point[2] - com[at + 2], six, spare,
-        )  # fmt: skip
+        about(motion.acceleration, body, arm_of(d, tree, body, point), six, spare)
         for c in range(6):
             six[to, c] += (1 - 2 * which) * half * six[spare, c]
 
@@ -176,12 +167,10 @@ def change_bends(
     work, out = meeting.six, meeting.bend
     nv = meeting.side.shape[0]
     cdof = table(pointer(d + _CDOF), nv, 6)
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for e in range(count):
         k = meeting.dofs[e]
         side = meeting.side[k]
         body = second if side > 0 else first
-        at = 3 * tree.root[body]
         six.put(work, 30, motion.acceleration, 6 * body)
         six.take_scaled(work, 30, 1.0, motion.push, 6 * k)
         six.put(work, 36, motion.velocity, 6 * body)
@@ -190,8 +179,7 @@ def change_bends(
             work[7, c] = 0.0
         cross_motion(cdof, k, work, 5, half * side, work, 7)
         cross_motion(motion.six[k], 0, work, 6, half * side, work, 7)
-        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
-        about(work, 7, x, y, z, work, 6)
+        about(work, 7, arm_of(d, tree, body, point), work, 6)
         for c in range(6):
             out[k, c] = meeting.rate[k, c] + work[6, c]
 
@@ -204,17 +192,14 @@ def bend_by_speed(
     work, out = meeting.six, meeting.bend
     nv = meeting.side.shape[0]
     cdof = table(pointer(d + _CDOF), nv, 6)
-    com = numbers(pointer(d + _COM), 3 * tree.root.shape[0])
     for e in range(count):
         k = meeting.dofs[e]
         side = meeting.side[k]
         body = second if side > 0 else first
-        at = 3 * tree.root[body]
         six.put(work, 36, motion.start, 6 * k)
         six.take_scaled(work, 36, -1.0, motion.end, 6 * k)
         six.take_scaled(work, 36, 1.0, motion.velocity, 6 * body)
         for c in range(6):
             work[7, c] = 0.0
         cross_motion(work, 6, cdof, k, half * side, work, 7)
-        x, y, z = point[0] - com[at], point[1] - com[at + 1], point[2] - com[at + 2]
-        about(work, 7, x, y, z, out, k)
+        about(work, 7, arm_of(d, tree, body, point), out, k)

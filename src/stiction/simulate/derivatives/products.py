@@ -11,7 +11,7 @@ from stiction.contact.derivatives.held_rows import Size
 from stiction.contact.derivatives.held_system import Solved, solve_back, solve_forward
 from stiction.contact.derivatives.soft_system import gives_way, solve_softly, solve_softly_back
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
-from stiction.contact.solvers.workspace import unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_problem
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.simulate.derivatives.bodies import spread_velocity
 from stiction.simulate.derivatives.contact_products import (

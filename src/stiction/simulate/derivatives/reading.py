@@ -12,7 +12,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, row
 from stiction.contact.problem.graph import Graph
 from stiction.contact.problem.graph import Size as Part
 from stiction.contact.problem.scales import spread
-from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_newton, unpack_problem
 from stiction.kernels.compile import lean
 from stiction.simulate.derivatives.equalities import are_known
 from stiction.simulate.derivatives.geometry import Geometry
@@ -56,7 +56,7 @@ def _restore(m, d, config: Config, b: Blocks, count, step: Step):
                 closed = config.rough
             if step.place[i, Place.BENT] == 1.0:
                 closed = gap
-            b.head[i, Head.KIND] = Kind.CONTACT  # one that is open was held
+            b.head[i, Head.KIND] = Kind.CONTACT  # what is open or gripped was held
             if step.record[i, Record.GRIPPED] > 0.0:
                 b.data[i, Datum.SURFACE] = b.data[i, Datum.SURFACE_2] = 0.0
             contact = pointer(d + _CONTACT) + step.key[i, Key.INDEX] * _CONTACT_SIZE

@@ -14,7 +14,7 @@ from stiction.contact.derivatives.held_rows import (
     fill_rows,
 )
 from stiction.contact.derivatives.held_system import Solved, factor_inertia, hold_rows
-from stiction.contact.derivatives.soft_system import Softened, gives_way, soften
+from stiction.contact.derivatives.soft_system import Softened, gives_way, hold_softly
 from stiction.contact.problem.blocks import Blocks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.simulate.derivatives.bodies import Motion, Tree
@@ -49,7 +49,7 @@ def hold_velocity(b: Blocks, count, h: Held, s: Solved, z: Softened):
     fill_inertia(b, count, s.inertia)
     fill_rows(b, h, s.inertia, s.other)
     if gives_way(h):
-        return soften(h, s, z)
+        return hold_softly(h, s, z)
     if not factor_inertia(s):
         return -1
     return hold_rows(h.size[Size.HELD], h.held, h.along, h.size[Size.SLOPED] == 1, s)

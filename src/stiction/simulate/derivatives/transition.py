@@ -24,7 +24,7 @@ from stiction.bridge.servos import Release
 from stiction.contact.derivatives.held_rows import Size, fill_mass
 from stiction.contact.derivatives.soft_system import gives_way
 from stiction.contact.problem.blocks import ROWS
-from stiction.contact.solvers.workspace import unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_problem
 from stiction.kernels.compile import kernel, leaf, lean
 from stiction.kernels.panel import clear
 from stiction.kernels.stage import call, stage

@@ -10,9 +10,10 @@ import mujoco
 import numpy as np
 
 from stiction.simulate.event_driven.engine import EventDriven, EventEngine
+from stiction.simulate.event_driven.output import all_solving
 from stiction.simulate.report import Report, Statistics, summarize
 from stiction.simulate.settings import Settings
-from stiction.simulate.time_stepping.workspace import Stage, Total
+from stiction.simulate.time_stepping.workspace import Total
 
 
 class CountedEvents:
@@ -40,7 +41,6 @@ class CountedEvents:
             began = perf_counter()
             report = self._engine.step(data)
             self._elapsed += perf_counter() - began
-            self._ticks[Stage.SOLVE] += 1  # all of it: its stages are not timed apart
             told = self._engine.summary
             self._rungs[told.rungs[-1]] += 1
             total[Total.STEPS] += 1
@@ -56,14 +56,13 @@ class CountedEvents:
     @property
     def statistics(self) -> Statistics:
         """Figures over all steps since the last reset."""
-        total, ticks = np.array(self._total), np.array(self._ticks)
-        return summarize(total, self._rungs, (), self._elapsed, ticks)
+        spent = all_solving(self._elapsed)
+        return summarize(np.array(self._total), self._rungs, (), spent)
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""
         # Not an array: from Python, entries of lists are written in a third of the time.
         self._total, self._elapsed = [0.0] * len(Total), 0.0
-        self._ticks = [0] * len(Stage)
         self._rungs.clear()
 
     @property

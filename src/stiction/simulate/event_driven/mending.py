@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stiction.bridge import layout, library
-from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH
+from stiction.bridge.contacts import end_of_pair
+from stiction.bridge.geom_types import BOX, CAPSULE, CYLINDER, ELLIPSOID, MESH, kinds_of
 from stiction.bridge.layout import offset
 from stiction.kernels.compile import kernel, leaf
 from stiction.simulate.event_driven.distances import PRECISE
@@ -24,7 +25,6 @@ from stiction.terrain.contacts import (
     GEOM,
     NCON,
     SIZE,
-    end_of_pair,
     write_contact,
 )
 
@@ -35,7 +35,7 @@ WRONG_NORMAL = 1e-3
 
 _CONVEX = (CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)
 _ROUND = (CYLINDER, MESH)
-_TYPE, _EXCLUDE = offset("mjModel", "geom_type"), offset("mjContact", "exclude")
+_EXCLUDE = offset("mjContact", "exclude")
 
 # Kernels, typed by Numba and not here.
 integer: Any = layout.integer
@@ -55,10 +55,7 @@ def has_suspects(model: mujoco.MjModel) -> bool:
 @leaf
 def _is_doubtful(m: int, first: int, second: int) -> bool:
     """Whether MuJoCo's contacts of that pair may be off."""
-    if first < 0 or second < 0:
-        return False
-    kinds = integers(pointer(m + _TYPE), max(first, second) + 1)
-    a, b = kinds[first], kinds[second]
+    a, b = kinds_of(m, first, second)
     return (a in _CONVEX) and (b in _CONVEX) and ((a in _ROUND) or (b in _ROUND))
 
 

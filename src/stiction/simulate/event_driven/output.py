@@ -143,20 +143,24 @@ def describe(phase: Phase, forces: Acting, rest_speed: float) -> Array:
     return record
 
 
+def all_solving(seconds: float) -> Array:
+    """(Stage,) that time, whose stages are not told apart [s]."""
+    spent = np.zeros(len(Stage))
+    spent[Stage.SOLVE] = seconds
+    return spent
+
+
 def facts(summary: StepSummary, verdict: Certificate | tuple[Law, Table], record: Array) -> Facts:
     """What a report is worked out from."""
     figure = np.zeros(len(Figure))
     figure[Figure.WORST] = summary.worst
     figure[Figure.ENERGY], figure[Figure.GAP] = summary.energy, -summary.overlap
-    ticks = np.zeros(len(Stage), np.int64)
-    ticks[Stage.SOLVE] = 1  # not told apart
     return Facts(
         summary.pivots,
         summary.rungs,
         figure,
         verdict,
-        summary.seconds,
-        ticks,
+        all_solving(summary.seconds),
         1.0,  # forces, not impulses
         record,
     )

@@ -33,8 +33,8 @@ from stiction.contact.problem.blocks import (
     add_impulses,
     row_velocities,
 )
-from stiction.contact.solvers.islands import solve_all
-from stiction.contact.solvers.workspace import Guess, unpack_newton, unpack_problem
+from stiction.contact.solvers.blocks.workspace import Guess, unpack_newton, unpack_problem
+from stiction.contact.solvers.islands.solve import solve_all
 from stiction.kernels.compile import lean
 from stiction.kernels.skyline import solve_skyline
 from stiction.kernels.stage import stage

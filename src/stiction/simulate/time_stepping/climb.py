@@ -1,8 +1,9 @@
 """Islands that the compiled solvers did not answer, in more patient ways.
 
     sharpen   Newton's method once more, where no more than the last digits are missing
-    patches   mended where they are wrong (`contact/solvers/patches.py`); of heaps, if that is not
-              enough, the interior point's path is followed through its folds, and mended again
+    patches   mended where they are wrong (`contact/solvers/islands/patches.py`); of heaps, if that
+              is not enough, the interior point's path is followed through its folds, and mended
+              again
     ladder    the contact model's own, as a problem of arrays by itself: its matrices are dense.
               After patches of small islands all of it; its first rung of those up to
               LADDER_BLOCKS, if the step would fail without it, since pivoting may take seconds
@@ -32,11 +33,12 @@ from stiction.contact.problem.block_problem import cut_out, put_solution, to_pro
 from stiction.contact.problem.blocks import ROWS, Head, Kind
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Setting
 from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
-from stiction.contact.solvers.islands import STIFFENABLE, solve_blocks
-from stiction.contact.solvers.patches import Island, mend_briefly, persist, sharpen_island
-from stiction.contact.solvers.proximal import EXACT
-from stiction.contact.solvers.workspace import ENDLESS, Guess, Outcome, Setting
+from stiction.contact.solvers.islands.attempts import STIFFENABLE
+from stiction.contact.solvers.islands.patches import Island, mend_briefly, persist, sharpen_island
+from stiction.contact.solvers.islands.solve import solve_blocks
+from stiction.contact.solvers.proximal.iteration import EXACT
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL

@@ -25,7 +25,7 @@ import numpy as np
 from stiction.bridge.layout import integers, numbers, offset, pointer
 from stiction.bridge.rows import Key, Place
 from stiction.contact.problem.blocks import Blocks, Head, Kind
-from stiction.contact.solvers.workspace import unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_problem
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Step, unpack_step

@@ -23,7 +23,7 @@ from stiction.contact.solvers.baraff.blocks import (
 )
 from stiction.contact.solvers.baraff.driving import solve_driving, step_limit
 from stiction.contact.solvers.baraff.solve import DRIVING_ROUNDS, ORDERS, WARM_STEPS
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
     Outcome,
     unpack_newton,

@@ -30,16 +30,17 @@ from stiction.contact.certificate.certificate import Certificate
 from stiction.contact.certificate.laws import Law, Table
 from stiction.contact.models.description import Kind, StepSolver
 from stiction.contact.problem.arrays import Array
-from stiction.contact.solvers.drifting import drift_island
+from stiction.contact.solvers.blocks.free_motion import free_islands
 from stiction.contact.solvers.interior_point.coarse import follow_coarsely
 from stiction.contact.solvers.interior_point.continuation import follow_turns
-from stiction.contact.solvers.islands import free_islands, take_turn
-from stiction.contact.solvers.proximal import spread_residual
+from stiction.contact.solvers.islands.solve import take_turn
+from stiction.contact.solvers.islands.sweeps import sweep_island
+from stiction.contact.solvers.proximal.drifting import drift_island
+from stiction.contact.solvers.proximal.iteration import spread_residual
 from stiction.contact.solvers.stiffening.curve import stiffen_island
 from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
-from stiction.contact.solvers.sweeps import sweep_island
 from stiction.errors import SolveFailed, StictionError
-from stiction.kernels.clock import duration, ticks_per_second
+from stiction.kernels.clock import seconds, ticks_per_second
 from stiction.kernels.stage import prepare
 from stiction.simulate.event_driven.distances import PRECISE
 from stiction.simulate.report import FRICTIONLESS, PARTS, Facts, Report, Statistics, summarize
@@ -313,18 +314,18 @@ class TimeEngine:
                     return answer if taken == 1 else COMPILED
                 answer, turn = COMPILED, _LATER
             if stop != _DONE:
-                began = perf_counter()
+                began, counted = perf_counter(), int(self.work.step.ticks.sum())
                 try:
                     found = self.resolve(Stop(stop), data)
                 except SolveFailed:
                     if not (self._divides and DividedStep(self, data).take()):
                         raise
                     now, absent = perf_counter() - began, 0
+                    self._count_solving(now, counted)
                     answer, stop, wanted = Answer(flag=PARTS), _DONE, 1
                     continue
-                if self._driven:
-                    driving = (perf_counter() - began) * ticks_per_second()
-                    self.work.step.ticks[Stage.SOLVE] += int(driving)
+                if stop == Stop.UNSOLVED:
+                    self._count_solving(perf_counter() - began, counted)
                 if found is not None:
                     answer, turn = found, _SOLVED
                     absent = self.work.step.counts[Count.LEFT_OUT]
@@ -337,6 +338,13 @@ class TimeEngine:
             except SystemError as error:
                 raise self.guard.cause(error, data) from None
             now = perf_counter() - began
+
+    def _count_solving(self, time: float, counted: int) -> None:
+        """Counts as solving what stages have not counted of that time [s]; counted: ticks of all
+        stages before it."""
+        ticks = self.work.step.ticks
+        outside = int(time * ticks_per_second()) - (int(ticks.sum()) - counted)
+        ticks[Stage.SOLVE] += max(0, outside)
 
     def report_step(self, time: float) -> Report:
         """Of a step that another kernel has taken by this engine's session, to that time of the
@@ -441,8 +449,7 @@ class TimeEngine:
             (*rungs, answer.flag) if answer.flag else rungs,
             step.figure.copy(),
             verdict,
-            duration(step.ticks),
-            step.ticks.copy(),
+            seconds(step.ticks),
             self._dt,
             step.record[:blocks].copy(),
         )
@@ -451,8 +458,8 @@ class TimeEngine:
     def statistics(self) -> Statistics:
         """Figures over all steps since the last reset."""
         step = self.work.step
-        ticks = step.spent + step.ticks
-        return summarize(step.total, self._rungs, self._ways, duration(ticks), ticks)
+        spent = seconds(step.spent + step.ticks)
+        return summarize(step.total, self._rungs, self._ways, spent)
 
     def reset_statistics(self) -> None:
         """Starts the statistics anew."""

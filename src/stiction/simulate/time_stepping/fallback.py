@@ -23,7 +23,7 @@ from stiction.contact.models.frictionless import Frictionless
 from stiction.contact.models.model import ContactModel
 from stiction.contact.problem.block_problem import put_solution, to_problem
 from stiction.contact.problem.problem import ContactProblem
-from stiction.contact.solvers.workspace import Setting
+from stiction.contact.solvers.blocks.workspace import Setting
 from stiction.errors import SolveFailed
 from stiction.simulate.report import BEST, BUDGET, FRICTIONLESS
 from stiction.simulate.settings import Settings

@@ -22,12 +22,19 @@ from stiction.contact.problem.blocks import (
     row_velocities,
 )
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.workspace import NewtonWorkspace, Outcome, Request
+from stiction.contact.solvers.blocks.workspace import NewtonWorkspace, Outcome, Request
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.config import Config
-from stiction.simulate.time_stepping.grip import closes, grip_island, grips, is_thrown, let_go
+from stiction.simulate.time_stepping.grip import (
+    PARTING,
+    closes,
+    grip_island,
+    is_gripped_anywhere,
+    is_thrown,
+    let_go,
+)
 from stiction.simulate.time_stepping.jammed import part_jammed
 from stiction.simulate.time_stepping.led import loosen
 from stiction.simulate.time_stepping.pose import count_soft_rows
@@ -126,7 +133,7 @@ def is_open(i, step: Step):
 @lean
 def _depth(b: Blocks, g: Graph, k, step: Step):
     """(how far positions of island k are off, how deep an overlap is) at the most [m, rad]: errors
-    of rigid equalities that nothing leads count, and of the first gaps of what presses."""
+    of rigid equalities that nothing leads count as overlap, and gaps of what `is_open` as off."""
     off, deepest = 0.0, 0.0
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -158,6 +165,49 @@ def _steps_jammed(g: Graph, k, step: Step):
 
 
 @lean
+def _measure_overlap(
+    m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace, step: Step
+):  # fmt: skip
+    """(how far positions are off, how deep an overlap is) at the most [m, rad], over all islands;
+    marks what is gripped."""
+    dt, farthest, deepest = number(m + _TIMESTEP), 0.0, 0.0
+    for k in range(g.size[Size.ISLANDS]):
+        off, deep = _depth(b, g, k, step)
+        off = max(off, grip_island(m, d, config, b, g, s, k, newton, step, deep))
+        farthest, deepest = max(farthest, off), max(deepest, deep)
+    for i in range(step.counts[Count.LED_ROWS]):
+        if step.place[i, Place.LED] > 0.0:
+            lag = _lag(i, dt, b, newton, step)
+            deepest = max(deepest, step.place[i, Place.LED] * abs(lag))
+    return max(farthest, deepest), deepest
+
+
+@lean_leaf
+def _bound_led(i, dt, config: Config, b: Blocks, newton: NewtonWorkspace, step: Step):
+    """Speed that takes back what a row lags behind the mocap body that leads it, as far as a step
+    does; lets the row give way."""
+    lag, rim = _lag(i, dt, b, newton, step), step.place[i, Place.LED]
+    if rim * abs(lag) > ELSEWHERE * config.shallow:
+        lag = np.sign(lag) * config.shallow / rim
+    loosen(b, i, newton.weight)
+    return -lag / dt
+
+
+@lean_leaf
+def _pose_gripped(i, bound, speed, config: Config, b: Blocks, step: Step):
+    """Bound of contact i, which is gripped, and whose gap after a step at the normal `speed` asks
+    for `bound`: what its paths part by comes off its tangents as well, which give way."""
+    if not closes(i, step, config.near):
+        bound = -speed - step.kept[i, PARTING]
+    b.head[i, Head.ROWS] = 3
+    b.data[i, Datum.DRAG] = step.record[i, Record.GRIPPED]
+    b.data[i, Datum.SURFACE] = step.kept[i, PARTING + 1]
+    b.data[i, Datum.SURFACE_2] = step.kept[i, PARTING + 2]
+    step.counts[Count.GRIPPED] += 1
+    return bound
+
+
+@lean
 def pose_overlap(
     m, d, config: Config, b: Blocks, g: Graph, s: BlockMatrix, newton: NewtonWorkspace,
     request: Request, step: Step,
@@ -172,16 +222,7 @@ def pose_overlap(
     mocap bodies lead gives way to contact (`led.py`).
     """
     dt = number(m + _TIMESTEP)
-    farthest, deepest = 0.0, 0.0
-    for k in range(g.size[Size.ISLANDS]):
-        off, deep = _depth(b, g, k, step)
-        off = max(off, grip_island(m, d, config, b, g, s, k, newton, step, deep))
-        farthest, deepest = max(farthest, off), max(deepest, deep)
-    for i in range(step.counts[Count.LED_ROWS]):
-        if step.place[i, Place.LED] > 0.0:
-            lag = _lag(i, dt, b, newton, step)
-            deepest = max(deepest, step.place[i, Place.LED] * abs(lag))
-    farthest = max(farthest, deepest)
+    farthest, deepest = _measure_overlap(m, d, config, b, g, s, newton, step)
     step.counts[Count.PROJECTED] = step.counts[Count.GRIPPED] = 0
     step.figure[Figure.GAP] = -deepest
     for j in range(newton.v.shape[0]):
@@ -190,7 +231,7 @@ def pose_overlap(
         return 0.0
     for k in range(g.size[Size.ISLANDS]):
         far, deep = _depth(b, g, k, step)
-        off = far > config.slack or grips(g, k, step)
+        off = far > config.slack or is_gripped_anywhere(g, k, step)
         share = 1.0 if deep <= config.shallow else config.shallow / deep
         known = _steps_jammed(g, k, step) % JAM_LOOKS != 0
         for at in range(g.members[k], g.members[k + 1]):
@@ -201,29 +242,18 @@ def pose_overlap(
             if kind == Kind.BOX:
                 b.data[i, Datum.LIMIT] = 0.0
             elif step.place[i, Place.LED] > 0.0:
-                lag, rim = _lag(i, dt, b, newton, step), step.place[i, Place.LED]
-                if rim * abs(lag) > ELSEWHERE * config.shallow:
-                    lag = np.sign(lag) * config.shallow / rim
-                bound = -lag / dt
-                loosen(b, i, newton.weight)
+                bound = _bound_led(i, dt, config, b, newton, step)
             elif off and kind == Kind.HOLD:
                 bound = -share * gap / dt - speed
             elif kind == Kind.CONTACT:
-                bound = -(gap if gap > 0.0 else share * gap) / dt - speed
+                bound = -(gap if gap > 0.0 else share * gap) / dt - speed - step.kept[i, PARTING]
                 gripped = step.record[i, Record.GRIPPED] > 0.0
                 if gripped or is_open(i, step):
                     b.head[i, Head.KIND] = Kind.HOLD
                 elif not off:
                     bound = min(bound, 0.0)
                 if gripped:
-                    if not closes(i, step, config.near):
-                        bound = -speed
-                    b.head[i, Head.ROWS] = 3
-                    b.data[i, Datum.DRAG] = step.record[i, Record.GRIPPED]
-                    bound -= step.kept[i, Datum.SURFACE]
-                    b.data[i, Datum.SURFACE] = step.kept[i, Datum.SURFACE + 1]
-                    b.data[i, Datum.SURFACE + 1] = step.kept[i, Datum.SURFACE + 2]
-                    step.counts[Count.GRIPPED] += 1
+                    bound = _pose_gripped(i, bound, speed, config, b, step)
             step.kept[i, Datum.BOUND] = bound
             asks = b.head[i, Head.KIND] == Kind.HOLD or bound > 0.0
             b.data[i, Datum.BOUND] = 0.0 if known and asks else bound

@@ -14,7 +14,7 @@ positions alone: no kinetic energy comes of it.
 from __future__ import annotations
 
 from stiction.contact.problem.blocks import Datum, Head, Kind
-from stiction.contact.solvers.workspace import unpack_newton, unpack_problem
+from stiction.contact.solvers.blocks.workspace import unpack_newton, unpack_problem
 from stiction.kernels.stage import stage
 
 PARTING = 0.3

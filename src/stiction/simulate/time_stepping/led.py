@@ -26,8 +26,9 @@ from stiction.contact.problem.blocks import (
     row_velocities,
 )
 from stiction.contact.problem.graph import Size
-from stiction.contact.solvers.islands import free_all, solve_all
-from stiction.contact.solvers.workspace import Guess, Outcome, unpack_newton, unpack_problem
+from stiction.contact.solvers.blocks.free_motion import free_all
+from stiction.contact.solvers.blocks.workspace import Guess, Outcome, unpack_newton, unpack_problem
+from stiction.contact.solvers.islands.solve import solve_all
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.request import ask, solve_until

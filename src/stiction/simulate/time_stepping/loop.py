@@ -35,8 +35,8 @@ from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.problem.soft_rows import yield_to
-from stiction.contact.solvers.islands import forget_moving, free_all, solve_all
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.free_motion import free_all
+from stiction.contact.solvers.blocks.workspace import (
     ENDLESS,
     Guess,
     Outcome,
@@ -46,6 +46,8 @@ from stiction.contact.solvers.workspace import (
     unpack_newton,
     unpack_problem,
 )
+from stiction.contact.solvers.islands.at_rest import forget_moving
+from stiction.contact.solvers.islands.solve import solve_all
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.stage import call, stage

@@ -34,7 +34,7 @@ from stiction.contact.problem.blocks import (
     inverse_inertias,
 )
 from stiction.contact.problem.graph import Graph, connect_blocks
-from stiction.contact.solvers.workspace import NewtonWorkspace, Request
+from stiction.contact.solvers.blocks.workspace import NewtonWorkspace, Request
 from stiction.kernels.compile import kernel, leaf
 from stiction.kernels.skyline import factor_skyline, solve_skyline
 from stiction.kernels.sparse import BlockMatrix

@@ -7,7 +7,7 @@ import numpy as np
 from stiction.contact.certificate.grading import grade_blocks
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import row_velocities
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.workspace import (
     ENDLESS,
     Request,
     Setting,

@@ -26,7 +26,7 @@ import numpy as np
 from stiction.bridge.layout import integers, number, numbers, offset, pointer
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.workspace import Outcome
+from stiction.contact.solvers.blocks.workspace import Outcome
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.simulate.time_stepping.workspace import Step

@@ -46,7 +46,8 @@ import mujoco
 import numpy as np
 
 from stiction.bridge import library as mj
-from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer
+from stiction.bridge.bodies import motion_at
+from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, table
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage
 from stiction.simulate.time_stepping.workspace import Step, unpack_step
@@ -129,21 +130,17 @@ def _momentum(m, d, i, out):
     """out (6,) := linear and angular momentum of body i, the latter about its centre of mass;
     returns its kinetic energy."""
     mass, inertia = numbers(pointer(m + _MASS) + 8 * i, 1)[0], pointer(m + _INERTIA) + 24 * i
-    root = integers(pointer(m + _ROOT) + 4 * i, 1)[0]
-    com, x = numbers(pointer(d + _COM) + 24 * root, 3), numbers(pointer(d + _XIPOS) + 24 * i, 3)
-    c, turn = numbers(pointer(d + _CVEL) + 48 * i, 6), numbers(pointer(d + _XIMAT) + 72 * i, 9)
-    r0, r1, r2 = x[0] - com[0], x[1] - com[1], x[2] - com[2]
-    out[0] = mass * (c[3] + c[1] * r2 - c[2] * r1)
-    out[1] = mass * (c[4] + c[2] * r0 - c[0] * r2)
-    out[2] = mass * (c[5] + c[0] * r1 - c[1] * r0)
+    c, turn = table(pointer(d + _CVEL), i + 1, 6), numbers(pointer(d + _XIMAT) + 72 * i, 9)
+    w, v = motion_at(m, d, i, c, numbers(pointer(d + _XIPOS) + 24 * i, 3))
+    out[0], out[1], out[2] = mass * v[0], mass * v[1], mass * v[2]
     energy = 0.0
     if mass > 0.0:
         energy = 0.5 * (out[0] * out[0] + out[1] * out[1] + out[2] * out[2]) / mass
     out[3] = out[4] = out[5] = 0.0
     for k in range(3):
-        w = turn[k] * c[0] + turn[3 + k] * c[1] + turn[6 + k] * c[2]
-        spin = numbers(inertia, 3)[k] * w
-        energy += 0.5 * spin * w
+        turning = turn[k] * w[0] + turn[3 + k] * w[1] + turn[6 + k] * w[2]
+        spin = numbers(inertia, 3)[k] * turning
+        energy += 0.5 * spin * turning
         for r in range(3):
             out[3 + r] += turn[3 * r + k] * spin
     return energy

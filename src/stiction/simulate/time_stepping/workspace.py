@@ -21,7 +21,7 @@ from stiction.contact.certificate import grading
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import DATA, ROWS
 from stiction.contact.problem.soft_rows import MOST_SOFT_ROWS
-from stiction.contact.solvers.workspace import Room, SolverWorkspace
+from stiction.contact.solvers.blocks.workspace import Room, SolverWorkspace
 from stiction.kernels.packing import pack, packed, unpacker
 from stiction.kernels.tree import set_parents
 

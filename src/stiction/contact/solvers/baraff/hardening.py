@@ -1,7 +1,7 @@
 """Forces of contacts that give, and grow harder: where Baraff's driving does not get far.
 
 Driving takes one contact after the other, and where many depend on each other what one establishes
-the next one breaks. Here all are solved at once, by the method of `solvers/proximal.py` on the
+the next one breaks. Here all are solved at once, by the method of `solvers/proximal/` on the
 problem of driving (`cones.py`), some of whose friction is dynamic. Unknown is v; with a and slip
 its velocities along rows, a row that holds has
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.workspace import InteriorWorkspace
 from stiction.contact.solvers.interior_point.columns import COLUMNS, MU, P, Q, X, Y
 from stiction.contact.solvers.interior_point.units import Unit, acts, reach_of
-from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 
 WIDEST = 1e4

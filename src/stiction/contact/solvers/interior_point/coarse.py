@@ -14,6 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island
+from stiction.contact.solvers.blocks.system import imbalance, speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
+    Setting,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin_near
 from stiction.contact.solvers.interior_point.iteration import (
     DEEP,
@@ -32,14 +40,8 @@ from stiction.contact.solvers.interior_point.rows import (
     scale_cones,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal import copy_island, enter_cones, refine, residual_of
-from stiction.contact.solvers.system import imbalance, speeds, unbalanced
-from stiction.contact.solvers.workspace import (
-    Setting,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
-)
+from stiction.contact.solvers.proximal.iteration import refine
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.stage import stage
 
@@ -60,7 +62,6 @@ def follow_coarsely(address, k, load, warm):
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     law, facets, weight = np.int64(Law.FRICTIONLESS), np.int64(0), work.weight
-    low, high = g.positions[k], g.positions[k + 1]
     if warm == 1:
         copy_island(g, s, k, request.guess, request.start, work.f, work.v)
         found = refine(address, k, load, 0, WARM_EPS, WARM_STEPS, WARM_PATIENCE, COARSE, np.inf)
@@ -93,10 +94,7 @@ def follow_coarsely(address, k, load, warm):
             break
         if ticks() > request.setting[Setting.DEADLINE]:
             break
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] += step * y.x[j]
+        add_vector(g, s, k, step, y.x, w.v)
         advance(b, g, k, w, step)
         speeds(b, g, k, w.v, w.u)
     return residual

@@ -36,6 +36,16 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island, copy_vector
+from stiction.contact.solvers.blocks.system import speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin, begin_on_path, fraction, scatter
 from stiction.contact.solvers.interior_point.columns import (
     DF,
@@ -79,16 +89,6 @@ from stiction.contact.solvers.interior_point.units import (
     classify,
     intervals_of,
     reach_of,
-)
-from stiction.contact.solvers.proximal import copy_island
-from stiction.contact.solvers.system import speeds, unbalanced
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    Setting,
-    System,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
@@ -222,13 +222,10 @@ def _note_point(g: Graph, s: BlockMatrix, k, w: InteriorWorkspace, back):
             _carry(back, st, i, Y + c, path, KEPT_Y + c)
             _carry(back, st, i, P + c, path, KEPT_P + c)
             _carry(back, st, i, Q + c, path, KEPT_Q + c)
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            if back:
-                w.v[j] = w.kept_v[j]
-            else:
-                w.kept_v[j] = w.v[j]
+    if back:
+        copy_vector(g, s, k, w.kept_v, w.v)
+    else:
+        copy_vector(g, s, k, w.v, w.kept_v)
 
 
 @lean
@@ -238,10 +235,7 @@ def _note_tangent(g: Graph, s: BlockMatrix, y: System, k, w: InteriorWorkspace):
         i = g.member[at]
         for c in range(DIRECTIONS):
             w.path[i, TANGENT + c] = w.state[i, DX + c]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.tangent_v[j] = y.x[j]
+    copy_vector(g, s, k, y.x, w.tangent_v)
 
 
 @lean
@@ -346,10 +340,7 @@ def _place(
         i = g.member[at]
         for r in range(ROWS):
             w.state[i, RHO + r] += gap * w.path[i, RHO_START + r]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.r[j] += gap * w.r_start[j]
+    add_vector(g, s, k, gap, w.r_start, w.r)
 
 
 @lean
@@ -416,10 +407,7 @@ def _go(
     step = min(1.0, SHARE_INSIDE * find_longest_step(b, g, k, w, weight))
     if gap + step * change < least * gap:
         step = min(step, -(1.0 - least) * gap / change)
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.v[j] += step * y.x[j]
+    add_vector(g, s, k, step, y.x, w.v)
     advance(b, g, k, w, step)
     return gap + step * change
 
@@ -441,10 +429,7 @@ def follow_turns(address, k, load, number, best):
         begin_on_path(b, g, k, w, weight, size * load)
     else:
         begin(b, g, k, w, weight, size * load)
-        for p in range(g.positions[k], g.positions[k + 1]):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] = request.v_free[j]
+        copy_vector(g, s, k, request.v_free, w.v)
     if spread > 1.0:
         scatter(g, k, w, number, spread)
     for p in range(g.positions[k], g.positions[k + 1]):

@@ -4,7 +4,7 @@ Coulomb's law is x in K, y in K, x . y = 0 with y = B (u + mu |u_t| e_n) (`rows.
 problem but for the term mu |u_t|. Mehrotra's predictor and corrector follow the path x . y = gap e,
 gap to zero. Impulses of redundant contacts come to lie in the middle of their cones. Near the end,
 when Alart and Curnier's residual falls below `FINISHABLE`, Newton's method on the modes
-(`proximal.py`) finishes. Begun from nothing, what it finds does not depend on the last step.
+(`proximal/`) finishes. Begun from nothing, what it finds does not depend on the last step.
 
 What is kept: x, y, and the slacks of intervals stay inside; momentum and y = .. are met to
 (1 - a) of what they were in each step a. Where it departs from the textbook:
@@ -29,6 +29,23 @@ import numpy as np
 
 from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph, Size
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_island, copy_vector
+from stiction.contact.solvers.blocks.system import (
+    factor_system,
+    imbalance,
+    push,
+    solve,
+    speeds,
+    unbalanced,
+)
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    NewtonWorkspace,
+    Setting,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.begin import begin, begin_near
 from stiction.contact.solvers.interior_point.rows import (
     advance,
@@ -44,30 +61,8 @@ from stiction.contact.solvers.interior_point.rows import (
     follow as follow_rows,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal import (
-    EXACT,
-    LEAST_EPS,
-    copy_island,
-    enter_cones,
-    refine,
-    residual_of,
-)
-from stiction.contact.solvers.system import (
-    factor_system,
-    imbalance,
-    push,
-    solve,
-    speeds,
-    unbalanced,
-)
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    NewtonWorkspace,
-    Setting,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
-)
+from stiction.contact.solvers.proximal.iteration import EXACT, LEAST_EPS, refine
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
@@ -250,7 +245,6 @@ def follow_path(address, k, load, start, best):
     (w,) = unpack_interior(address)
     law, facets = request.setting[Setting.LAW], request.setting[Setting.FACETS]
     weight, r = work.weight, w.r
-    low, high = g.positions[k], g.positions[k + 1]
     tied, full = classify(b, g, k, law, w, weight)
     tied |= g.size[Size.STAR] == 1
     if start == NEAR_ATTEMPT:
@@ -261,10 +255,7 @@ def follow_path(address, k, load, start, best):
         begin_near(b, g, k, w, weight, min(deep, DEEP[COLD_ATTEMPT] * load))
     elif start == COLD_ATTEMPT:
         begin(b, g, k, w, weight, DEEP[start] * load)
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] = request.v_free[j]
+        copy_vector(g, s, k, request.v_free, w.v)
         speeds(b, g, k, w.v, w.u)
     last, begun = -FINISH_EVERY, full
     least, stalled, small = np.inf, 0, is_small(g, k)
@@ -305,10 +296,7 @@ def follow_path(address, k, load, start, best):
             break
         if not (step >= LEAST_STEP and step < np.inf):
             break
-        for p in range(low, high):
-            node = s.order[p]
-            for j in range(s.start[node], s.start[node + 1]):
-                w.v[j] += step * y.x[j]
+        add_vector(g, s, k, step, y.x, w.v)
         advance(b, g, k, w, step)
         speeds(b, g, k, w.v, w.u)
         lift_slacks(g, k, w, measure_gap(b, g, k, w, weight, 0.0))

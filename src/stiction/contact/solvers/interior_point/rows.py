@@ -10,7 +10,7 @@ With u the speeds along a block's rows less their bound, and f its impulses:
     held      must not move (a rigid equality; no-slip): f += -(u + du) / (eps w)
     linear    f = -drag u (a soft equality; viscous friction)
 
-Eliminated to df = z - D (A dv), block by block; D and z go to `system.py`. The derivative of
+Eliminated to df = z - D (A dv), block by block; D and z go to `blocks/system.py`. The derivative of
 mu |u_t| makes D unsymmetric; theta scales it, and zero leaves the symmetric matrix of the convex
 problem.
 """
@@ -21,6 +21,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.workspace import InteriorWorkspace
 from stiction.contact.solvers.interior_point import cone
 from stiction.contact.solvers.interior_point.columns import (
     DF,
@@ -48,7 +49,6 @@ from stiction.contact.solvers.interior_point.units import (
     limit_ratio,
     reach_of,
 )
-from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 
 HOLD_EPS = 1e-5

@@ -9,8 +9,8 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.workspace import InteriorWorkspace
 from stiction.contact.solvers.interior_point.columns import MU
-from stiction.contact.solvers.workspace import InteriorWorkspace
 from stiction.kernels.compile import lean, lean_leaf
 
 STEEPEST = 1e6

@@ -2,7 +2,7 @@
 
 Where many rows are redundant and contradict each other by little, as those of bricks that lean on
 each other do, which corner bears and which lets go is decided by a ten-millionth of the load's
-speed; but what the others bear changes by as much as they bear. Newton's method (`proximal.py`),
+speed; but what the others bear changes by as much as they bear. Newton's method (`proximal/`),
 which takes all modes from f - u / w at once, goes round there, and the interior point's path turns
 too sharply. So the impulses q at hand are taken for those of springs at rest, which grow stiffer.
 With the stiffness s, which differs a little from row to row, and w the inverse inertia of a row,
@@ -13,7 +13,7 @@ and the momentum balance M (v - v0) = h f_applied + A' f, v is a curve v(s). At 
 f = q. For s to infinity u goes to zero where rows hold, and Coulomb's law holds: the answer. In
 between, as long as no mode changes, the curve is smooth. Each iteration factors the matrix
 
-    H = M + sum of a a' s / w over rows that hold, and what sliding rows add (`proximal.py`)
+    H = M + sum of a a' s / w over rows that hold, and what sliding rows add (`proximal/`)
 
 once, goes back to the curve by Newton's method, and then along its tangent dv / dlog(s) to where
 the first row comes to the edge of its mode: a ratio test, as in pivoting. That row alone changes
@@ -35,8 +35,26 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, Kind
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import copy_island, copy_vector
+from stiction.contact.solvers.blocks.system import (
+    factor_system,
+    imbalance,
+    push,
+    solve,
+    speeds,
+    unbalanced,
+)
+from stiction.contact.solvers.blocks.workspace import (
+    InteriorWorkspace,
+    NewtonWorkspace,
+    Setting,
+    System,
+    unpack_interior,
+    unpack_newton,
+    unpack_problem,
+)
 from stiction.contact.solvers.interior_point.columns import KEPT_F
-from stiction.contact.solvers.proximal import copy_island, residual_of
+from stiction.contact.solvers.proximal.laws import residual_of
 from stiction.contact.solvers.stiffening.springs import (
     NO_EVENT,
     change_mode,
@@ -45,24 +63,8 @@ from stiction.contact.solvers.stiffening.springs import (
     find_event,
     find_impulses,
     measure_margins,
+    move,
     respond,
-)
-from stiction.contact.solvers.system import (
-    factor_system,
-    imbalance,
-    push,
-    solve,
-    speeds,
-    unbalanced,
-)
-from stiction.contact.solvers.workspace import (
-    InteriorWorkspace,
-    NewtonWorkspace,
-    Setting,
-    System,
-    unpack_interior,
-    unpack_newton,
-    unpack_problem,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
@@ -120,31 +122,12 @@ def _place(
 
 
 @lean
-def _move(
-    b: Blocks, g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, x, change, share
-):  # fmt: skip
-    """v += share x, u += share change, on island k. By the change itself: the rounding of speeds,
-    times s, would be seen in the impulses."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] += share * x[j]
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(b.head[i, Head.ROWS]):
-            work.u[i, r] += share * change[i, r]
-
-
-@lean
 def _note(g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, w: InteriorWorkspace, back):
     """Notes the velocity and the speeds at hand; or goes back to those that were noted."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            if back:
-                work.v[j] = w.kept_v[j]
-            else:
-                w.kept_v[j] = work.v[j]
+    if back:
+        copy_vector(g, s, k, w.kept_v, work.v)
+    else:
+        copy_vector(g, s, k, work.v, w.kept_v)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         for r in range(ROWS):
@@ -166,7 +149,7 @@ def _come_back(
             break
         solve(b, g, s, y, k, np.int64(1))
         share, done = 1.0, False
-        _move(b, g, s, k, work, y.x, y.change, share)
+        move(b, g, s, k, work, y.x, y.change, share)
         while True:
             found = _place(b, g, s, y, k, work, w, stiff, load)
             if found < (1.0 - 0.5 * share) * off:
@@ -174,10 +157,10 @@ def _come_back(
             if share < 0.05:
                 done = True
                 break
-            _move(b, g, s, k, work, y.x, y.change, (CUT - 1.0) * share)
+            move(b, g, s, k, work, y.x, y.change, (CUT - 1.0) * share)
             share *= CUT
         if done:
-            _move(b, g, s, k, work, y.x, y.change, -share)
+            move(b, g, s, k, work, y.x, y.change, -share)
             return _place(b, g, s, y, k, work, w, stiff, load), True
         off = found
         if share < 1.0:
@@ -210,10 +193,7 @@ def _find_tangent(
         i = g.member[at]
         for r in range(ROWS):
             w.u[i, r] = y.change[i, r]
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            w.tangent_v[j] = y.x[j]
+    copy_vector(g, s, k, y.x, w.tangent_v)
 
 
 @lean
@@ -255,7 +235,7 @@ def _stride(
             return stiff, first, unit, turn
         then = stiff * (1.0 + sign * step)
         # v is linear in 1 / s where no row slides, so that theta is in s.
-        _move(b, g, s, k, work, w.tangent_v, w.u, 1.0 - stiff / then)
+        move(b, g, s, k, work, w.tangent_v, w.u, 1.0 - stiff / then)
         off = _place(b, g, s, y, k, work, w, then, load)
         if off < 1.0:
             off, _ = _come_back(b, g, s, y, k, work, w, then, load, off, BACK_ON_CURVE)
@@ -277,7 +257,7 @@ def _stride(
 
 
 @lean
-def _keep_springs(b: Blocks, g: Graph, k, f, q):
+def _keep_springs(g: Graph, k, f, q):
     """q := the impulses f of island k."""
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -296,7 +276,7 @@ def stiffen_island(address, k, load, content, least, limit):
     setting = request.setting
     law, facets = setting[Setting.LAW], setting[Setting.FACETS]
     copy_island(g, s, k, work.f, work.v, work.best_f, work.best_v)
-    _keep_springs(b, g, k, work.f, w.f)
+    _keep_springs(g, k, work.f, w.f)
     best, longest, rounds, newton = least, LONGEST, 0, 0
     stiff = min(FIRST, FIRST_OFF / least)
     first = setting[Setting.FACTORIZATIONS]
@@ -329,7 +309,7 @@ def stiffen_island(address, k, load, content, least, limit):
             if rounds == PROXIMAL_STEPS:
                 break
             stiff = AGAIN
-            _keep_springs(b, g, k, work.f, w.f)
+            _keep_springs(g, k, work.f, w.f)
             choose_anew(b, g, k, work, w, stiff)
             continue
         _find_tangent(b, g, s, y, k, work, w)

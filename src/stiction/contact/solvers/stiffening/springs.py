@@ -10,11 +10,14 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph
+from stiction.contact.solvers.blocks.iterate import add_vector
+from stiction.contact.solvers.blocks.workspace import InteriorWorkspace, NewtonWorkspace
 from stiction.contact.solvers.interior_point.begin import fraction
 from stiction.contact.solvers.interior_point.columns import TANGENT
-from stiction.contact.solvers.proximal import SEPARATE, SLIDE, SLIDE_BACK, STICK
-from stiction.contact.solvers.workspace import InteriorWorkspace, NewtonWorkspace
+from stiction.contact.solvers.proximal.iteration import fill_sliding
+from stiction.contact.solvers.proximal.modes import SEPARATE, SLIDE, SLIDE_BACK, STICK
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.sparse import BlockMatrix
 
 UNEQUAL, SPRING = 0.3, TANGENT
 """Share by which springs differ, at most, the same in every step; and the column of
@@ -192,6 +195,19 @@ def find_impulses(
 
 
 @lean
+def move(
+    b: Blocks, g: Graph, s: BlockMatrix, k, work: NewtonWorkspace, x, change, share
+):  # fmt: skip
+    """v += share x, u += share change, on island k. By the change itself: the rounding of speeds,
+    times s, would be seen in the impulses."""
+    add_vector(g, s, k, share, x, work.v)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for r in range(b.head[i, Head.ROWS]):
+            work.u[i, r] += share * change[i, r]
+
+
+@lean
 def respond(
     b: Blocks, g: Graph, k, work: NewtonWorkspace, w: InteriorWorkspace, stiff, D
 ):  # fmt: skip
@@ -223,11 +239,7 @@ def respond(
             turn = 0.0
             if size > 0.0:
                 turn = spring / weight[i, 1] * rough * max(theta[i, 0], 0.0) / size
-            D[i, ROWS] = rough * hold * d0
-            D[i, 2 * ROWS] = rough * hold * d1
-            D[i, ROWS + 1] = turn * d1 * d1
-            D[i, ROWS + 2] = D[i, 2 * ROWS + 1] = -turn * d0 * d1
-            D[i, 2 * ROWS + 2] = turn * d0 * d0
+            fill_sliding(D, i, rough * hold, turn, d0, d1)
         for r in range(3, rows):
             rough = data[i, Datum.SPIN] if r == 3 else data[i, Datum.ROLL]
             if mode[i, r - 1] == STICK:

@@ -30,18 +30,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.problem.blocks import Blocks, Head
+from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph
-from stiction.contact.solvers.interior_point.iteration import FINISH_EPS, KICK
-from stiction.contact.solvers.proximal import LEAST_EPS, copy_island, refine, residual_of
-from stiction.contact.solvers.stiffening.springs import (
-    choose_anew,
-    draw_springs,
-    find_impulses,
-    respond,
-)
-from stiction.contact.solvers.system import factor_system, solve, speeds, unbalanced
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.system import factor_system, solve, speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
     InteriorWorkspace,
     NewtonWorkspace,
     Setting,
@@ -49,6 +42,16 @@ from stiction.contact.solvers.workspace import (
     unpack_interior,
     unpack_newton,
     unpack_problem,
+)
+from stiction.contact.solvers.interior_point.iteration import FINISH_EPS, KICK
+from stiction.contact.solvers.proximal.iteration import LEAST_EPS, refine
+from stiction.contact.solvers.proximal.laws import residual_of
+from stiction.contact.solvers.stiffening.springs import (
+    choose_anew,
+    draw_springs,
+    find_impulses,
+    move,
+    respond,
 )
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
@@ -100,19 +103,6 @@ def _look(
 
 
 @lean
-def _move(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, work: NewtonWorkspace, share):
-    """v += share x, and u with it, on island k."""
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            work.v[j] += share * y.x[j]
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        for r in range(b.head[i, Head.ROWS]):
-            work.u[i, r] += share * y.change[i, r]
-
-
-@lean
 def _answer_springs(
     b: Blocks, g: Graph, s: BlockMatrix, y: System, k, work: NewtonWorkspace,
     w: InteriorWorkspace, stiff, load, setting, limit,
@@ -130,13 +120,13 @@ def _answer_springs(
             return False
         solve(b, g, s, y, k, np.int64(0))
         share, before = 1.0, off
-        _move(b, g, s, y, k, work, share)
+        move(b, g, s, k, work, y.x, y.change, share)
         off = _look(b, g, s, y, k, work, w, stiff, load)
         while not off < (1.0 - LEAST_GAIN * share) * before:
             if share < LEAST_SHARE:
                 return False
             share *= 0.5
-            _move(b, g, s, y, k, work, -share)
+            move(b, g, s, k, work, y.x, y.change, -share)
             off = _look(b, g, s, y, k, work, w, stiff, load)
     return off <= ANSWERED
 

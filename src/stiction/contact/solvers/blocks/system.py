@@ -28,8 +28,9 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head, are_six, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
-from stiction.contact.solvers.trees import factor_tree, is_factored, solve_tree
-from stiction.contact.solvers.workspace import System
+from stiction.contact.solvers.blocks.iterate import add_vector, copy_vector
+from stiction.contact.solvers.blocks.trees import factor_tree, is_factored, solve_tree
+from stiction.contact.solvers.blocks.workspace import System
 from stiction.kernels import runs, six, sparse
 from stiction.kernels.block import BODY, SHORT
 from stiction.kernels.compile import lean, lean_leaf
@@ -333,24 +334,29 @@ def _add_star(b: Blocks, g: Graph, s: BlockMatrix, y: System, i):
 
 
 @lean
+def fill_mass(b: Blocks, s: BlockMatrix, node, symmetric):
+    """The diagonal block of a node := its mass; of a symmetric matrix the lower part only."""
+    base, corner = s.start[node], s.corner[node]
+    n = s.start[node + 1] - base
+    for x in range(corner, corner + n * n):
+        s.diagonal[x] = 0.0
+    for j in range(n):
+        at = b.row[base + j] + base
+        for c in range(b.first[base + j] - base, j + 1):
+            entry = b.mass[at + c]
+            s.diagonal[corner + n * j + c] = entry
+            if not symmetric:
+                s.diagonal[corner + n * c + j] = entry
+
+
+@lean
 def assemble(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, symmetric):
     """Fills the matrix of island k; of a symmetric one the lower part only. (symmetric is a whole
     number: the constants true and false would be compiled apart.)"""
     low, high = g.positions[k], g.positions[k + 1]
     star = g.size[Size.STAR] == 1
     for p in range(low, high):
-        node = s.order[p]
-        base, corner = s.start[node], s.corner[node]
-        n = s.start[node + 1] - base
-        for x in range(corner, corner + n * n):
-            s.diagonal[x] = 0.0
-        for j in range(n):
-            at = b.row[base + j] + base
-            for c in range(b.first[base + j] - base, j + 1):
-                entry = b.mass[at + c]
-                s.diagonal[corner + n * j + c] = entry
-                if not symmetric:
-                    s.diagonal[corner + n * c + j] = entry
+        fill_mass(b, s, s.order[p], symmetric)
     if s.column[high] > s.column[low]:
         last = s.column[high] - 1
         # The last block's size is that of its row's and its column's node: zero to where it ends.
@@ -404,19 +410,12 @@ def _divide(g: Graph, s: BlockMatrix, k, r):
 @lean
 def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
     """x := H^-1 rhs with the factored matrix, refined once if so asked; and change := A x."""
-    low, high = g.positions[k], g.positions[k + 1]
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.x[j] = y.rhs[j]
+    copy_vector(g, s, k, y.rhs, y.x)
     _divide(g, s, k, y.x)
     changes(b, g, k, y.x, y.change)
     if not refine:
         return
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.left[j] = y.rhs[j]
+    copy_vector(g, s, k, y.rhs, y.left)
     take_mass(b, g, s, k, y.x, y.left)
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
@@ -428,8 +427,5 @@ def solve(b: Blocks, g: Graph, s: BlockMatrix, y: System, k, refine):
             y.pull[i, r] = total
     push(b, g, k, y.pull, y.left)
     _divide(g, s, k, y.left)
-    for p in range(low, high):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            y.x[j] += y.left[j]
+    add_vector(g, s, k, 1.0, y.left, y.x)
     changes(b, g, k, y.x, y.change)

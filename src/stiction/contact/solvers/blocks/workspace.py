@@ -34,7 +34,7 @@ class Setting(IntEnum):
     DEADLINE = 3
     """Tick after which no further attempt is begun, and no further iteration of one."""
     MENDED = 4
-    """1 if `patches.py` stands behind: then no attempt from nothing is made on a heap where
+    """1 if `islands/patches.py` stands behind: then no attempt from nothing is made on a heap where
     what is at hand can be mended, and no path that turns."""
     FACTORIZATIONS = 5
     """Count, written by the solvers."""
@@ -105,7 +105,7 @@ class System(NamedTuple):
 
 @packed
 class NewtonWorkspace(NamedTuple):
-    """Newton's method (`proximal.py`), and where answers are."""
+    """Newton's method (`proximal/`), and where answers are."""
 
     f: Array  # (cap, ROWS) impulses
     g: Array  # (cap, ROWS) impulses that the modes give at the speeds u

@@ -6,11 +6,11 @@ blocks with the largest residuals are taken out with the bodies that they touch 
 of these, and solved as a problem of their own:
 
     patch     the blocks between its nodes; what acts across its edge keeps its impulse
-    inside    `islands.solve_blocks` from the impulses at hand: small, so that warm starts and
-              attempts that a heap would not let pass succeed, at a fraction of the cost
-    around    Newton's method on the whole island (`proximal.py`) takes in what changed at the edge
-    drift     redundant rows that contradict each other drift (`drifting.py`), in a patch as well:
-              first around where they do, and on the whole island if that has not been enough
+    inside    `solve_blocks` from the impulses at hand: small, so that warm starts and attempts
+              that a heap would not let pass succeed, at a fraction of the cost
+    around    Newton's method on the whole island (`proximal/`) takes in what changed at the edge
+    drift     redundant rows that contradict each other drift (`proximal/drifting.py`), in a patch
+              as well: first around where they do, and on the whole island if that is not enough
 
 Each round keeps the momentum balance. A round that mends nothing is undone, and the next patch is
 wider by a ring of neighbours. Of 56 steps of falling boxes, capsules and spheres that took three
@@ -39,20 +39,8 @@ from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.block_problem import cut_out
 from stiction.contact.problem.blocks import Head
 from stiction.contact.problem.graph import Piece, Size
-from stiction.contact.solvers.drifting import drift_island
-from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
-from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
-from stiction.contact.solvers.islands import (
-    MENDABLE,
-    STIFFENABLE,
-    solve_blocks,
-    take_turn,
-)
-from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.proximal import EXACT, refine_island, spread_residual
-from stiction.contact.solvers.stiffening.curve import stiffen_island
-from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.posed import pose
+from stiction.contact.solvers.blocks.workspace import (
     ENDLESS,
     Guess,
     Outcome,
@@ -60,6 +48,14 @@ from stiction.contact.solvers.workspace import (
     Setting,
     SolverWorkspace,
 )
+from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS, TURNS
+from stiction.contact.solvers.interior_point.iteration import CONTENT, HEAP, SOLVED
+from stiction.contact.solvers.islands.attempts import MENDABLE, STIFFENABLE
+from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
+from stiction.contact.solvers.proximal.drifting import drift_island
+from stiction.contact.solvers.proximal.iteration import EXACT, refine_island, spread_residual
+from stiction.contact.solvers.stiffening.curve import stiffen_island
+from stiction.contact.solvers.stiffening.steps import stiffen_by_steps
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -108,7 +104,7 @@ STIFFENED_HEAP = 600
 """Factorizations of a heap whose rows are stiffened, at most."""
 
 DRIFTABLE = 1e-4
-"""Residual from which on redundant rows are let drift (`drifting.py`)."""
+"""Residual from which on redundant rows are let drift (`proximal/drifting.py`)."""
 
 DRIFT_RINGS, DRIFT_PATCHES, MUCH_DRIFTED = 2, 2, 0.3
 """Rings of neighbours around what drifts, patches of it in a round, and the share of the residual

@@ -19,8 +19,8 @@ from stiction.contact.problem.cones import build_cones, from_impulses, to_impuls
 from stiction.contact.problem.dense_blocks import from_arrays
 from stiction.contact.problem.scales import measure_blocks, weights
 from stiction.contact.problem.whitening import momentum_change, whiten
-from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
-from stiction.contact.solvers.newton import newton, velocities
+from stiction.contact.solvers.coulomb.lloyd import facet_directions, follow_contact_path
+from stiction.contact.solvers.coulomb.newton import newton, velocities
 from stiction.kernels.compile import kernel
 from stiction.kernels.linear import solve
 from stiction.status import Code

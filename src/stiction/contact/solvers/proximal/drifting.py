@@ -3,7 +3,7 @@
 A box that lies on another by its corners has more rows than ways to move. Rounding, or a turn
 within the step, leaves no velocity at which all of them hold: one has to let go, or to slip, by
 1e-8 of what the load's speed is, and what it bore passes to the others. Newton's method
-(`proximal.py`) does not see it: each row is well inside of its cone, all are held, and u stays
+(`iteration.py`) does not see it: each row is well inside of its cone, all are held, and u stays
 where it is. Only the impulses change, by the same df = -u / (eps w) in every iteration, and
 A' df = 0: they drift.
 
@@ -24,25 +24,23 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.proximal import (
-    BALANCED,
-    MAY_PRESS,
-    PRESSES,
-    SEPARATE,
-    STICK,
-    copy_island,
-    find_modes,
-    linearize,
-    move_island,
-    residual_of,
+from stiction.contact.solvers.blocks.iterate import copy_island
+from stiction.contact.solvers.blocks.system import (
+    factor_system,
+    imbalance,
+    solve,
+    speeds,
+    unbalanced,
 )
-from stiction.contact.solvers.system import factor_system, imbalance, solve, speeds, unbalanced
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
     Setting,
     unpack_newton,
     unpack_problem,
 )
+from stiction.contact.solvers.proximal.iteration import BALANCED, linearize, move_island
+from stiction.contact.solvers.proximal.laws import residual_of
+from stiction.contact.solvers.proximal.modes import MAY_PRESS, PRESSES, SEPARATE, STICK, find_modes
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage

@@ -21,16 +21,16 @@ from stiction import lcp
 from stiction.contact.problem.cones import Cones
 from stiction.contact.problem.scaled import ScaledImpulses, ScaledProblem
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.exact_cone import (
+from stiction.contact.solvers.coulomb.exact_cone import (
     CONVERGED,
     NEWTON_STEPS,
     SEED,
     pivot_limit,
     solve_exact,
 )
-from stiction.contact.solvers.lloyd import facet_directions, follow_contact_path
-from stiction.contact.solvers.newton import newton
-from stiction.contact.solvers.polyhedral import assemble, scaled_impulses
+from stiction.contact.solvers.coulomb.lloyd import facet_directions, follow_contact_path
+from stiction.contact.solvers.coulomb.newton import newton
+from stiction.contact.solvers.coulomb.polyhedral import assemble, scaled_impulses
 from stiction.status import Code, Status
 
 Array = NDArray[np.float64]

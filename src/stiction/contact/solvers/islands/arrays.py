@@ -7,12 +7,12 @@ for box rows that have, under Coulomb's law, both a limit of their own and a con
 three to a contact: no simulator has such, and blocks have no place for them.
 
 A problem u = W f + q with a sparse W has no bodies that could be read off it: which contacts W
-couples does not tell how its entries come about. Its contacts are the nodes (`solvers/system.py`),
-and what is factorized has the pattern of W by contacts, which is as wide as that of the bodies
-where these have few contacts each: granular matter in the plane costs two to three times what it
-does with its mass, faces with four points each a good deal more. W may be singular. Patches do
-not know such problems. Laws that ask where a contact touches are not solved so: q takes the place
-of bounds.
+couples does not tell how its entries come about. Its contacts are the nodes
+(`solvers/blocks/system.py`), and what is factorized has the pattern of W by contacts, which is as
+wide as that of the bodies where these have few contacts each: granular matter in the plane costs
+two to three times what it does with its mass, faces with four points each a good deal more. W may
+be singular. Patches do not know such problems. Laws that ask where a contact touches are not solved
+so: q takes the place of bounds.
 """
 
 from __future__ import annotations
@@ -36,11 +36,8 @@ from stiction.contact.problem.sparse_blocks import (
     skyline_of,
 )
 from stiction.contact.solvers.attempt import Attempt, Options
-from stiction.contact.solvers.interior_point.iteration import SOLVED
-from stiction.contact.solvers.islands import solve_blocks
-from stiction.contact.solvers.patches import persist
-from stiction.contact.solvers.posed import pose
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.posed import pose
+from stiction.contact.solvers.blocks.workspace import (
     ENDLESS,
     Guess,
     Outcome,
@@ -48,6 +45,9 @@ from stiction.contact.solvers.workspace import (
     Setting,
     SolverWorkspace,
 )
+from stiction.contact.solvers.interior_point.iteration import SOLVED
+from stiction.contact.solvers.islands.patches import persist
+from stiction.contact.solvers.islands.solve import solve_blocks
 from stiction.status import Code
 
 Indices = NDArray[np.int64]

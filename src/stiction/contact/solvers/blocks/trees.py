@@ -22,7 +22,7 @@ import numpy as np
 
 from stiction.contact.problem.blocks import ROWS, Blocks, Head
 from stiction.contact.problem.graph import Graph, Size
-from stiction.contact.solvers.workspace import System
+from stiction.contact.solvers.blocks.workspace import System
 from stiction.kernels import runs, six, tree
 from stiction.kernels.block import BODY
 from stiction.kernels.compile import lean, lean_leaf

@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.problem.cones import Cones
-from stiction.contact.solvers.lloyd_system import (
+from stiction.contact.solvers.coulomb.lloyd_system import (
     AT,
     CONE,
     FACET,

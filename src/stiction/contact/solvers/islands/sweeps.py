@@ -24,16 +24,17 @@ import numpy as np
 from stiction.contact.certificate.laws import Law
 from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind, is_gripped
 from stiction.contact.problem.graph import Graph, Piece
-from stiction.contact.solvers.newton import project_polygon
-from stiction.contact.solvers.proximal import copy_island, enter_cones, residual_of
-from stiction.contact.solvers.system import speeds, unbalanced
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.iterate import copy_island, copy_vector
+from stiction.contact.solvers.blocks.system import fill_mass, speeds, unbalanced
+from stiction.contact.solvers.blocks.workspace import (
     NewtonWorkspace,
     Setting,
     System,
     unpack_newton,
     unpack_problem,
 )
+from stiction.contact.solvers.coulomb.newton import project_polygon
+from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.block import divide_vector, factor_symmetric_block
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
@@ -49,15 +50,10 @@ def _factor_mass(b: Blocks, g: Graph, s: BlockMatrix, k):
     """The matrix' diagonal := the factored mass of island k's nodes; whether it is positive."""
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]
-        base, corner = s.start[node], s.corner[node]
+        base = s.start[node]
         n = s.start[node + 1] - base
-        for x in range(corner, corner + n * n):
-            s.diagonal[x] = 0.0
-        for j in range(n):
-            at = b.row[base + j] + base
-            for c in range(b.first[base + j] - base, j + 1):
-                s.diagonal[corner + n * j + c] = b.mass[at + c]
-        if factor_symmetric_block(s.diagonal, corner, n, s.pivot, base) == 0.0:
+        fill_mass(b, s, node, np.int64(1))
+        if factor_symmetric_block(s.diagonal, s.corner[node], n, s.pivot, base) == 0.0:
             return False
     return True
 
@@ -195,16 +191,8 @@ def _mend(b: Blocks, g: Graph, s: BlockMatrix, y: System, work: NewtonWorkspace,
         for r in range(1, 3):
             if w[i, r] > 0.0:
                 u = _speed(b, i, r, work.v)
-                _push(
-                    b,
-                    g,
-                    s,
-                    y,
-                    work,
-                    i,
-                    r,
-                    _mended(f[i, r], u, w[i, r], data[i, Datum.DRAG], np.inf),
-                )
+                impulse = _mended(f[i, r], u, w[i, r], data[i, Datum.DRAG], np.inf)
+                _push(b, g, s, y, work, i, r, impulse)
         return
     if kind != Kind.CONTACT or rows < 3 or law == Law.FRICTIONLESS:
         return
@@ -234,10 +222,7 @@ def sweep_island(address, k, load, best):
             for r in range(3 if law != Law.FRICTIONLESS else 1, ROWS):
                 f[i, r] = 0.0
         _store(b, g, s, y, work, i)
-    for p in range(g.positions[k], g.positions[k + 1]):
-        node = s.order[p]
-        for j in range(s.start[node], s.start[node + 1]):
-            v[j] = b.velocity[j]
+    copy_vector(g, s, k, b.velocity, v)
     unbalanced(b, g, s, k, v, f, y.left, y.rhs)
     for p in range(g.positions[k], g.positions[k + 1]):
         node = s.order[p]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from stiction.contact.problem.blocks import Blocks, Head, Kind, inverse_inertias
 from stiction.contact.problem.graph import Size, connect_blocks
-from stiction.contact.solvers.islands import free_islands
-from stiction.contact.solvers.workspace import (
+from stiction.contact.solvers.blocks.free_motion import free_islands
+from stiction.contact.solvers.blocks.workspace import (
     Room,
     SolverWorkspace,
     unpack_newton,

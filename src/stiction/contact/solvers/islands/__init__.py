@@ -1,0 +1,1 @@
+"""Problems by blocks, island by island: which of the ways to an answer is tried when."""

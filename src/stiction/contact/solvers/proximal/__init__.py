@@ -1,0 +1,1 @@
+"""Newton's method in velocities, with proximal impulses."""
