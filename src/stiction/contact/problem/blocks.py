@@ -225,6 +225,8 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
     total0, total1, total2 = weight[i, 0], weight[i, 1], weight[i, 2]
     for k in range(high, low - 1, -1):
         y0, y1, y2 = work[0, k], work[1, k], work[2, k]
+        if y0 == 0.0 and y1 == 0.0 and y2 == 0.0:  # of another limb
+            continue
         at = row[k]
         share0, share1, share2 = y0 * factor[at + k], y1 * factor[at + k], y2 * factor[at + k]
         total0 += y0 * share0

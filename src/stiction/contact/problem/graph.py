@@ -27,7 +27,7 @@ from stiction.kernels.compile import lean
 from stiction.kernels.linear import merge, root
 from stiction.kernels.packing import packed
 from stiction.kernels.sparse import BlockMatrix, connect, find_block, order_nodes, words
-from stiction.kernels.tree import TreeMatrix
+from stiction.kernels.tree import Form, Span, TreeMatrix
 
 Indices = NDArray[np.int64]
 
@@ -243,6 +243,8 @@ def connect_blocks(b: Blocks, count, g: Graph, s: BlockMatrix):
             return False
         g.size[Size.ORDERED] = 1
     _gather_members(count, g)
+    for k in range(g.size[Size.ISLANDS]):
+        g.tree.span[k, Span.FORM] = Form.DENSE  # until it is marked (`solvers/blocks/trees.py`)
     star = g.size[Size.STAR] == 1
     for i in range(count):
         at = g.couplings[i]

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stiction.contact.problem.blocks import ROWS, Blocks, Head, from_targets
+from stiction.contact.problem.blocks import ROWS, Blocks, Head, are_six, from_targets
 from stiction.contact.problem.graph import Graph, Piece, Size
 from stiction.contact.solvers.blocks.iterate import add_vector, copy_vector
 from stiction.contact.solvers.blocks.trees import factor_tree, is_factored, solve_tree
@@ -67,6 +67,13 @@ def changes(b: Blocks, g: Graph, k, x, out):
                     y0, y1, y2 = runs.dot_three(value, a, width, x, base, end - begin)
                     x0, x1, x2 = x0 + y0, x1 + y1, x2 + y2
                     continue
+                # A long tree's root comes first, and mostly a limb of it next.
+                while begin + BODY <= end and are_six(b, c0 + begin):
+                    base, a = column[c0 + begin], a0 + begin
+                    x0 += six.dot(value, a, x, base)
+                    x1 += six.dot(value, a + width, x, base)
+                    x2 += six.dot(value, a + 2 * width, x, base)
+                    begin += BODY
                 for c in range(begin, end):
                     y, a = x[column[c0 + c]], a0 + c
                     x0 += value[a] * y
@@ -125,6 +132,10 @@ def push(b: Blocks, g: Graph, k, f, out):
                         to, a = column[c0 + begin], a0 + begin
                         runs.add_three(out, to, f, ROWS * i, 1, value, a, width, end - begin)
                         continue
+                    while begin + BODY <= end and are_six(b, c0 + begin):
+                        to, a = column[c0 + begin], a0 + begin
+                        six.add_three(out, to, value, x, a, y, a + width, z, a + 2 * width)
+                        begin += BODY
                     for c in range(begin, end):
                         a = a0 + c
                         out[column[c0 + c]] += (

@@ -119,6 +119,12 @@ def mark_tree(b: Blocks, g: Graph, s: BlockMatrix, k, x):
 
 
 @lean_leaf
+def is_tree(g: Graph, k):
+    """Whether island k is marked as one long tree."""
+    return g.tree.span[k, Span.FORM] != Form.DENSE
+
+
+@lean_leaf
 def forget_tree(g: Graph, k):
     """Takes island k for one that is no long tree, until it is marked."""
     g.tree.span[k, Span.FORM] = Form.DENSE

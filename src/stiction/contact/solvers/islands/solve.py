@@ -32,7 +32,7 @@ from stiction.contact.problem.blocks import ROWS, Blocks, Datum, Head, Kind
 from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.system import speeds
-from stiction.contact.solvers.blocks.trees import forget_tree, mark_tree
+from stiction.contact.solvers.blocks.trees import forget_tree, is_tree, mark_tree
 from stiction.contact.solvers.blocks.workspace import (
     Guess,
     NewtonWorkspace,
@@ -109,7 +109,10 @@ def solve_blocks(address, count):
         if b.head[i, Head.ROWS] > 2:
             weight[i, 1] = weight[i, 2] = max(weight[i, 1], weight[i, 2])
     for k in range(g.size[Size.ISLANDS]):
-        forget_tree(g, k)
+        # Where overlap is taken back, mass and rows are as they were in the solve before.
+        known = setting[Setting.DIGITS] > 0 and is_tree(g, k)
+        if not known:
+            forget_tree(g, k)
         speeds(b, g, k, v_free, work.u)
         load = load_of(b, g, k, law, work.u, weight, v_free)
         for c in range(request.outcome.shape[1]):
@@ -124,7 +127,8 @@ def solve_blocks(address, count):
             request.outcome[k, Outcome.LOAD] = load
             continue
         setting[Setting.FACTORIZATIONS] = 0
-        mark_tree(b, g, s, k, y.x)
+        if not known:
+            mark_tree(b, g, s, k, y.x)
         best, rung, streak, taken = _solve_island(address, k, load, g, b, s, work, w, request)
         if best > ENOUGH and ticks() > setting[Setting.DEADLINE]:
             best = stay_near(best, g, s, k, work, request)

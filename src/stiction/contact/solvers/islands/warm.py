@@ -43,7 +43,7 @@ class Start(NamedTuple):
 
 STARTS = (
     Start(0.0, 1e-7, 15.0, 8.0, 2.0, 1e-11),
-    Start(1.0, 1e-7, 8.0, 1.0, 0.0, SOLVED),
+    Start(1.0, 1e-8, 8.0, 1.0, 0.0, SOLVED),
     Start(1.0, 1e-2, 20.0, 6.0, 4.0, SOLVED),
 )
 """In turn: modes alone share a load in one way whatever came before, where they can; then the

@@ -93,6 +93,11 @@ BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well, where the iteration ends; above,
 it says nothing."""
 
+NEARLY_CONTENT = 1e3
+"""Residual of the laws, over the one that an iteration may end with, up to which the momentum's
+counts. Beyond, another iteration follows anyway. Of iterates nearer than that, some with hardly any
+residual of the laws are off by 1e-8 in their momentum, and would be taken for the best."""
+
 UNREFINED = 1e-3
 """Residual above which the solution with a new factor needs no refinement: its rounding is less
 than what the next iteration changes."""
@@ -260,7 +265,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         residual = residual_of(b, g, k, law, facets, u, f, work.weight, load)
         if not residual < np.inf:
             break
-        weighed = residual < BALANCED and (residual <= content or least < np.inf)
+        near_end = residual <= NEARLY_CONTENT * content or least < np.inf
+        weighed = residual < BALANCED and near_end
         if weighed:
             residual = max(residual, _imbalance(b, g, s, y, k, v, f, load))
         slow = residual > 0.1 * before
@@ -270,6 +276,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             stuck -= 1
         before = residual
         stuck = 0 if residual < 0.5 * best else stuck + 1
+        if residual <= content and residual < best:
+            return residual
         if residual < best:
             best, complete = residual, weighed
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
