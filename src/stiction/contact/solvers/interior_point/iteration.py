@@ -149,6 +149,12 @@ def is_small(g: Graph, k):
 
 
 @lean_leaf
+def is_heap(g: Graph, k):
+    """Whether island k is one that patches mend."""
+    return g.members[k + 1] - g.members[k] > HEAP
+
+
+@lean_leaf
 def contentment(g: Graph, k):
     """Residual at which Newton's method may end on island k: small ones are to rest exactly."""
     return EXACT if is_small(g, k) else CONTENT
@@ -268,7 +274,7 @@ def follow_path(address, k, load, start, best):
         speeds(b, g, k, w.v, w.u)
     last, begun = -FINISH_EVERY, full
     least, stalled, small = np.inf, 0, is_small(g, k)
-    stall = LIMITS[start] if small or g.members[k + 1] - g.members[k] > HEAP else STALL
+    stall = LIMITS[start] if small or is_heap(g, k) else STALL
     for turn in range(LIMITS[start]):
         gap = measure_gap(b, g, k, w, weight, 0.0)
         stalled += 1
