@@ -425,16 +425,18 @@ def _go(
     return gap + step * change
 
 
-@stage("float64(intp, int64, float64, int64, float64)", eager=False)
-def follow_turns(address, k, load, number, best):
-    """Best residual so far, after path `number` on island k, of TURNS or drawn; the best iterate is
-    in best_f and best_v of the interior point. address: of a packed workspace."""
+@stage("float64(intp, int64, float64, int64, float64, float64)", eager=False)
+def follow_turns(address, k, load, number, best, most):
+    """Best residual so far, after path `number` on island k, of TURNS or drawn, in `most`
+    factorizations at most; the best iterate is in best_f and best_v of the interior point. address:
+    of a packed workspace."""
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, weight = request.setting, work.weight
     law, deadline = setting[Setting.LAW], setting[Setting.DEADLINE]
     size, smooth, limit, near, spread = _choose(number)
+    limit = min(limit, most)
     classify(b, g, k, law, w, weight)
     if near > 0.0:
         copy_island(g, s, k, w.best_f, w.best_v, w.f, w.v)
