@@ -35,7 +35,7 @@ def test_a_path_that_folds_is_followed_to_its_end(path):
     work, k, load = posed(path)
     address = work.packed.ctypes.data
     assert follow_path(address, k, load, COLD_ATTEMPT, np.inf) > 1e-6
-    found = [follow_turns(address, k, load, number, np.inf) for number in range(len(TURNS))]
+    found = [follow_turns(address, k, load, number, np.inf, np.inf) for number in range(len(TURNS))]
     assert min(found) <= SOLVED
 
 
@@ -57,7 +57,7 @@ def test_a_path_ends_at_its_deadline():
     work, k, load = posed(FOLDED[0])
     work.request.setting[Setting.DEADLINE] = 0
     work.request.setting[Setting.FACTORIZATIONS] = 0
-    assert follow_turns(work.packed.ctypes.data, k, load, 0, np.inf) == np.inf
+    assert follow_turns(work.packed.ctypes.data, k, load, 0, np.inf, np.inf) == np.inf
     assert work.request.setting[Setting.FACTORIZATIONS] == 0
 
 

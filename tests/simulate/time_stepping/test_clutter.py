@@ -8,14 +8,14 @@ import pytest
 
 import stiction
 from stiction.contact.certificate.laws import Law
-from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
+from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Room, Setting
 from stiction.simulate.settings import check_settings
 from stiction.simulate.time_stepping import climb
 from stiction.simulate.time_stepping.climb import climb_islands
 from stiction.simulate.time_stepping.config import Stop
 from stiction.simulate.time_stepping.engine import TimeEngine
 from stiction.simulate.time_stepping.request import keep_free, solve_until
-from stiction.simulate.time_stepping.workspace import Count, Workspace
+from stiction.simulate.time_stepping.workspace import Count, Workspace, first_room
 
 WALLS = "".join(
     f'<geom type="plane" pos="{a * 0.2} {b * 0.2} 0" zaxis="{-a} {-b} 0" size="5 5 1"/>'
@@ -211,6 +211,18 @@ def test_a_pile_seldom_makes_its_workspace_grow():
         grown += engine.work is not before
     assert engine.work.step.counts[Count.BLOCKS] > 100
     assert grown <= 2  # it doubles; how many contacts there are at most lies near the second time
+
+
+def test_a_chain_has_room_for_the_contacts_of_all_of_its_links():
+    links = 20
+    begin = '<body pos="0 0 .1"><joint type="ball"/><geom size=".04"/>'
+    model = mujoco.MjModel.from_xml_string(
+        f"<mujoco><worldbody>{begin * links}{'</body>' * links}</worldbody></mujoco>"
+    )
+    room = first_room(model)
+    assert room.blocks == 16 * links
+    assert room.entries == room.blocks * 3 * model.nv
+    assert room.fill == Room().fill
 
 
 def test_corners_whose_gaps_differ_by_rounding_land_together():

@@ -113,12 +113,13 @@ DIRECTIONS = DF + ROWS - DX
 """Columns of a direction: they stand together."""
 
 TURNS = (
-    Turn(0.1, 1e-3, 120.0, 1.0), Turn(10.0, 1e-4, 200.0, 0.0), Turn(100.0, 1e-4, 200.0, 0.0),
+    Turn(0.1, 1e-3, 80.0, 1.0), Turn(10.0, 1e-4, 200.0, 0.0), Turn(100.0, 1e-4, 200.0, 0.0),
     Turn(1.0, 0.003, 200.0, 0.0), Turn(3.0, 0.02, 200.0, 0.0), Turn(1e5, 1e-3, 200.0, 0.0),
 )  # fmt: skip
 """In turn. The first begins at the point of the path for which what is known was all but right, and
 has a third as far to go: of heaps of 216 spheres it solves as many as the second, in 30
-factorizations instead of 74. Of 177 islands of falling spheres, boxes, capsules and a chain that
+factorizations instead of 74; of 77 it solves 55 in 80 factorizations and 6 more in 40 more, and the
+second most of what it leaves. Of 177 islands of falling spheres, boxes, capsules and a chain that
 attempts of `iteration.py` had left, the second solves 172 in a median of 43 to 56 factorizations,
 the third 173 in 46 to 62; begun at nothing, but nearer to the cones' edges, it has more folds: the
 fourth solves 160. Of what
@@ -412,16 +413,18 @@ def _go(
     return gap + step * change
 
 
-@stage("float64(intp, int64, float64, int64, float64)", eager=False)
-def follow_turns(address, k, load, number, best):
-    """Best residual so far, after path `number` on island k, of TURNS or drawn; the best iterate is
-    in best_f and best_v of the interior point. address: of a packed workspace."""
+@stage("float64(intp, int64, float64, int64, float64, float64)", eager=False)
+def follow_turns(address, k, load, number, best, most):
+    """Best residual so far, after path `number` on island k, of TURNS or drawn, in `most`
+    factorizations at most; the best iterate is in best_f and best_v of the interior point. address:
+    of a packed workspace."""
     b, g, s, request = unpack_problem(address)
     y, work = unpack_newton(address)
     (w,) = unpack_interior(address)
     setting, weight = request.setting, work.weight
     law, deadline = setting[Setting.LAW], setting[Setting.DEADLINE]
     size, smooth, limit, near, spread = _choose(number)
+    limit = min(limit, most)
     classify(b, g, k, law, w, weight)
     if near > 0.0:
         copy_island(g, s, k, w.best_f, w.best_v, w.f, w.v)

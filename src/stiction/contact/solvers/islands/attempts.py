@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from stiction.contact.certificate.laws import Law
+from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Setting
@@ -30,11 +31,13 @@ from stiction.contact.solvers.interior_point.iteration import (
     SOLVED,
     contentment,
     follow_attempt,
+    is_heap,
     is_small,
 )
 from stiction.contact.solvers.islands.guess import NEARBY, stay_near, take_nothing
 from stiction.contact.solvers.islands.one_by_one import is_few
 from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, refine
+from stiction.contact.solvers.proximal.laws import enter_cones
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
@@ -51,11 +54,12 @@ ENOUGH = 2e-9
 """Residual with which no further attempt is made: rounding may leave as much on a heap."""
 
 RESCUE_EPS, RESCUE_STEPS, RESCUE_PATIENCE = (1e-2, 1e-3), 40, 12
+HEAP_PATIENCE = 6
 """Of Newton's method from the best iterate of an attempt that fell short, its modes changed one by
 one: compliances, in turn, and iterations, at most and without half the residual. Of what attempts
 left of a chain the first solves 80 % and the second half of the rest, of piles 60 and 15 %, in 11
 to 19 factorizations; with a hundredth of the compliance and modes changed all at once, 30 and
-25 %."""
+25 %. On heaps only the first, with half the patience: patches and paths do what it leaves."""
 
 STIFFENABLE, STIFFENING_LIMIT, STIFFENING_AFTER = 1e-2, 300, 1
 """Residual from which on rows are stiffened, factorizations of that, at most, and after which of
@@ -63,6 +67,11 @@ the paths that are followed; after the first of FEW_NODES, where the second one 
 it left, and this 76 of 80. Of 41 islands of walls that all paths had left 39 are solved so, in a
 median of 94. Before any path it costs more than that: the slowest steps of 125 spheres took three
 times as long, of 27 mixed bodies five times."""
+
+FEW_LIMIT = 100.0
+"""Factorizations of the path after which rows of a few trees or bodies are stiffened, where they
+are near enough to be: of chains of 50 links three paths in four that lead to an answer take less,
+and with twice as many the slowest steps, which stiffening solves, take up to half as long again."""
 
 CONTRADICTORY, CONTRADICTORY_LIMIT = 1e-6, 80
 """Residual up to which rows are stiffened before any path, and factorizations of that, at most: no
@@ -76,7 +85,7 @@ place of a second attempt: a chain or a few bodies that one attempt leaves are s
 
 @lean
 def follow_attempts(
-    address, k, load, best, near, enough, g: Graph, s: BlockMatrix, work, w, request
+    address, k, load, best, near, enough, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
 ):  # fmt: skip
     """(residual, attempts) of the interior point: begun near the iterate at hand of residual
     `best`, or the guess if that is far off, if `near` is true, or else from nothing; then, of
@@ -92,14 +101,15 @@ def follow_attempts(
     tried, polished, known, taken = np.inf, best if few else -1.0, False, 0
     if not searched:
         best, tried, polished, known, taken = _attempt(
-            address, k, load, best, near, turns, enough, polished, g, s, work, w, request
+            address, k, load, best, near, turns, enough, polished, g, b, s, work, w, request
         )
     if turns and best <= CONTRADICTORY:
         best = _stiffen(address, k, load, best, CONTRADICTORY_LIMIT, g, s, work, w, request)
     if turns:
         best, count = _follow_turns(
-            address, k, load, best, tried, polished, enough, known, searched, g, s, work, w, request
-        )
+            address, k, load, best, tried, polished, enough, known, searched, g, b, s, work, w,
+            request,
+        )  # fmt: skip
         taken += count
     if best == np.inf:
         take_nothing(g, s, k, work, request)
@@ -108,8 +118,8 @@ def follow_attempts(
 
 @lean
 def _attempt(
-    address, k, load, best, near, turns, enough, polished, g: Graph, s: BlockMatrix, work, w,
-    request,
+    address, k, load, best, near, turns, enough, polished, g: Graph, b: Blocks, s: BlockMatrix,
+    work, w, request,
 ):  # fmt: skip
     """(residual, `tried`, `polished`, whether anything was near, attempts) after attempts near what
     is known, and from nothing. See `turn`; turns: whether paths that turn come after."""
@@ -122,7 +132,7 @@ def _attempt(
             address, k, load, np.int64(NEAR_ATTEMPT if near else COLD_ATTEMPT), best
         )
         taken, known = taken + 1, known or best < np.inf
-        best = polished = _polish(address, k, load, best, polished, g, s, work, w, request)
+        best = polished = _polish(address, k, load, best, polished, g, b, s, work, w, request)
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
         cold, better = cold or not near, best < min(tried, NEARBY)
@@ -134,8 +144,8 @@ def _attempt(
 
 @lean
 def _follow_turns(
-    address, k, load, best, tried, polished, enough, known, searched, g: Graph, s: BlockMatrix,
-    work, w, request,
+    address, k, load, best, tried, polished, enough, known, searched, g: Graph, b: Blocks,
+    s: BlockMatrix, work, w, request,
 ):  # fmt: skip
     """(residual, paths) after paths that turn; known: whether attempts came near anything,
     searched: whether a search did in place of them. See `turn`."""
@@ -150,32 +160,44 @@ def _follow_turns(
     for number in range(first, last):
         if best <= enough or ticks() > request.setting[Setting.DEADLINE]:
             break
-        best, tried = turn(address, k, load, number, best, tried, polished, g, s, work, w, request)
+        best, tried = turn(
+            address, k, load, number, best, tried, polished, g, b, s, work, w, request
+        )
         polished, taken = best, taken + 1
         if number == stiffened:
             best = _stiffen(address, k, load, best, STIFFENING_LIMIT, g, s, work, w, request)
         if searched and number == first and best > enough:
             best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
-            best = polished = _polish(address, k, load, best, polished, g, s, work, w, request)
+            best = polished = _polish(address, k, load, best, polished, g, b, s, work, w, request)
     if crowd and first > 0 and best > enough:
-        best, _ = turn(address, k, load, 0, best, tried, polished, g, s, work, w, request)
+        best, _ = turn(address, k, load, 0, best, tried, polished, g, b, s, work, w, request)
     return best, taken
 
 
 @lean
-def _polish(address, k, load, best, polished, g: Graph, s: BlockMatrix, work, w, request):
+def _polish(
+    address, k, load, best, polished, g: Graph, b: Blocks, s: BlockMatrix, work, w, request
+):  # fmt: skip
     """Residual after Newton's method from the interior point's best iterate, unless that is the one
     of residual `polished`, from which it came no further; the better one is in work, and the
     interior point's best."""
+    setting, heap = request.setting, is_heap(g, k)
     copy_island(g, s, k, w.best_f, w.best_v, work.f, work.v)
     if best == polished:
         return best
-    for eps in RESCUE_EPS:
-        if best <= SOLVED or ticks() > request.setting[Setting.DEADLINE]:
+    if best == np.inf:
+        # Its steps were too short to meet the momentum: no iterate is the best one. Newton's
+        # method meets it in one step: from the last iterate it spares 38 of 62 heaps of spheres
+        # the attempt from nothing, from where the attempt began it brought none of them nearer.
+        copy_island(g, s, k, w.f, w.v, work.f, work.v)
+        enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
+    patience = np.int64(HEAP_PATIENCE if heap else RESCUE_PATIENCE)
+    for number in range(1 if heap else len(RESCUE_EPS)):
+        if best <= SOLVED or ticks() > setting[Setting.DEADLINE]:
             break
         found = refine(
-            address, k, load, ONE_BY_ONE, eps, RESCUE_STEPS, RESCUE_PATIENCE, contentment(g, k),
-            best,
+            address, k, load, ONE_BY_ONE, RESCUE_EPS[number], RESCUE_STEPS, patience,
+            contentment(g, k), best,
         )  # fmt: skip
         if found < best:
             best = found
@@ -200,18 +222,22 @@ def _stiffen(address, k, load, best, limit, g: Graph, s: BlockMatrix, work, w, r
 
 @lean
 def turn(
-    address, k, load, number, best, tried, polished, g: Graph, s: BlockMatrix, work, w, request
+    address, k, load, number, best, tried, polished, g: Graph, b: Blocks, s: BlockMatrix, work, w,
+    request,
 ):  # fmt: skip
     """(residual, tried) after path `number`, and an attempt near the best iterate, unless
     its residual is `tried`: that of the last one that such an attempt was begun near, to no avail;
-    none of a few trees or bodies, of which it solves one in a hundred. The best iterate is in work,
+    none of a few trees or bodies, of which it solves one in a hundred, and none of heaps, of which
+    it solves one in fifteen, where the next path solves most. The best iterate is in work,
     and the interior point's best. No path begins near what is far off. polished: see `_polish`."""
     if is_near(number) and not best < NEARBY:
         return best, tried
-    best = follow_turn(address, k, load, number, best)
-    best = polished = _polish(address, k, load, best, polished, g, s, work, w, request)
-    if ENOUGH < best < min(tried, NEARBY) and not is_few(g, s, k):
+    short = is_few(g, s, k) and best <= STIFFENABLE and request.setting[Setting.FACETS] == 0
+    most = FEW_LIMIT if short and number == NEAR_TURNS else np.inf
+    best = follow_turn(address, k, load, number, best, most)
+    best = polished = _polish(address, k, load, best, polished, g, b, s, work, w, request)
+    if ENOUGH < best < min(tried, NEARBY) and not (is_few(g, s, k) or is_heap(g, k)):
         tried = best
         best = follow_attempt(address, k, load, np.int64(NEAR_ATTEMPT), best)
-        best = _polish(address, k, load, best, polished, g, s, work, w, request)
+        best = _polish(address, k, load, best, polished, g, b, s, work, w, request)
     return best, tried

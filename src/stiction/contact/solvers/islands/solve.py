@@ -43,7 +43,7 @@ from stiction.contact.solvers.blocks.workspace import (
     unpack_newton,
     unpack_problem,
 )
-from stiction.contact.solvers.interior_point.iteration import HEAP, is_small
+from stiction.contact.solvers.interior_point.iteration import is_heap, is_small
 from stiction.contact.solvers.islands.at_rest import recall
 from stiction.contact.solvers.islands.attempts import ENOUGH, MENDABLE, follow_attempts, turn
 from stiction.contact.solvers.islands.guess import stay_near
@@ -82,9 +82,10 @@ def _solve_island(address, k, load, g: Graph, b: Blocks, s: BlockMatrix, work, w
     rung = np.int64(Rung.INTERIOR_POINT)
     if ticks() > setting[Setting.DEADLINE]:
         return best, rung, streak, np.int64(1)
-    heap = g.members[k + 1] - g.members[k] > HEAP
-    enough = MENDABLE if setting[Setting.MENDED] == 1 and heap else ENOUGH
-    best, taken = follow_attempts(address, k, load, best, guessed, enough, g, s, work, w, request)
+    enough = MENDABLE if setting[Setting.MENDED] == 1 and is_heap(g, k) else ENOUGH
+    best, taken = follow_attempts(
+        address, k, load, best, guessed, enough, g, b, s, work, w, request
+    )
     if best <= ENOUGH and small:
         best = share_alone(address, k, load, best, g, s, work, w)
     return best, rung, streak, taken
@@ -155,7 +156,7 @@ def take_turn(address, k, number, tried):
     load, best = outcome[k, Outcome.LOAD], outcome[k, Outcome.RESIDUAL]
     setting[Setting.FACTORIZATIONS] = 0
     copy_island(g, s, k, work.f, work.v, w.best_f, w.best_v)
-    best, _ = turn(address, k, load, number, best, tried, best, g, s, work, w, request)
+    best, _ = turn(address, k, load, number, best, tried, best, g, b, s, work, w, request)
     enter_cones(b, g, k, setting[Setting.LAW], setting[Setting.FACETS], work.f)
     outcome[k, Outcome.RESIDUAL] = best
     outcome[k, Outcome.ATTEMPTS] += 1
