@@ -70,5 +70,5 @@ def read_mass(m, d, b: Blocks, derivatives):
                 at = column[k]
                 if at == j:
                     mass[row[j] + j] -= dt * value[k]
-                else:
+                elif value[k] != 0.0:  # damping and servos leave joints to themselves
                     mass[row[max(at, j)] + min(at, j)] -= 0.5 * dt * value[k]
