@@ -53,6 +53,27 @@ def test_a_contact_ahead_is_told_with_its_gap():
     assert all(c.force[0] == 0.0 for c in report.contacts)
 
 
+@pytest.mark.parametrize("stepper", [stiction.TimeStepping(), stiction.EventDriven(dt=0.002)])
+def test_a_report_tells_after_the_next_step_what_it_told_at_once(stepper):
+    def tell(report):
+        certificate, contacts = report.certificate, report.contacts
+        forces = [(c.index, c.mode, c.gap, *c.force, *c.slip, *c.position) for c in contacts]
+        figures = (report.pivots, report.rungs, report.energy, report.overlap)
+        return certificate.worst, repr(certificate), forces, figures
+
+    runs = []
+    for at_once in (True, False):
+        model, data = load(BOX)
+        data.qvel[0] = 1.0
+        sim = stiction.Simulator(model, stepper=stepper)
+        report = sim.step(data, 3)
+        told = tell(report) if at_once else None
+        data.qvel[2] = 0.5
+        sim.step(data, 2)
+        runs.append(told or tell(report))
+    assert runs[0] == runs[1]
+
+
 def test_the_report_outlives_the_next_steps():
     model, data = load(BOX)
     sim = stiction.Simulator(model)

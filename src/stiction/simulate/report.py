@@ -89,24 +89,28 @@ class Report:
         time: float,
         gather: Callable[..., Facts],
         arguments: tuple[Any, ...] = (),
+        copy: Callable[[], tuple[Any, ...]] | None = None,
     ) -> None:
+        """copy: what of gather's arguments lies in memory that the next step writes to."""
         self.model = model
         """That was stepped."""
         self.time = time
         """Of the simulation, after the step [s]."""
-        self._gather, self._arguments = gather, arguments
+        self._gather, self._arguments, self._copy = gather, arguments, copy
 
     @cached_property
     def _facts(self) -> Facts:
+        self.keep()
         return self._gather(*self._arguments)
 
     def keep(self) -> None:
         """Takes what it needs from the memory that the next step writes to."""
-        _ = self._facts
+        if self._copy is not None:
+            self._arguments, self._copy = (*self._arguments, *self._copy()), None
 
     def __getstate__(self) -> dict[str, Any]:
         """Of a copy or a pickle: what is worked out from here on needs no simulator."""
-        self.keep()
+        _ = self._facts
         return {**self.__dict__, "_gather": None, "_arguments": ()}
 
     @property

@@ -481,8 +481,9 @@ class EventEngine:
         report = Report(
             self._own.source,
             float(data.time),
-            lambda told: event_output.facts(told, calm.verdict, calm.record),
+            event_output.facts,
             (self.summary,),
+            lambda: (calm.verdict, calm.record),
         )
         self._last = weakref.ref(report)
         return report

@@ -49,7 +49,7 @@ from stiction.simulate.time_stepping.bounce import take_impacts
 from stiction.simulate.time_stepping.config import Config, Stop
 from stiction.simulate.time_stepping.dependent import settle_dependent
 from stiction.simulate.time_stepping.driven import drive
-from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback, copy_table
+from stiction.simulate.time_stepping.fallback import COMPILED, Answer, Fallback
 from stiction.simulate.time_stepping.jammed import part_island
 from stiction.simulate.time_stepping.led import lead_rows
 from stiction.simulate.time_stepping.loop import (
@@ -63,7 +63,13 @@ from stiction.simulate.time_stepping.loop import (
 from stiction.simulate.time_stepping.parts import DividedStep
 from stiction.simulate.time_stepping.restitution import bounce_speed, check_restitution
 from stiction.simulate.time_stepping.whirling import bound_energy, note_momenta
-from stiction.simulate.time_stepping.workspace import Count, Seen, Stage, Workspace
+from stiction.simulate.time_stepping.workspace import (
+    Count,
+    Seen,
+    Stage,
+    Workspace,
+    read_told,
+)
 from stiction.status import Code, Status
 from stiction.terrain.meetings import Ground
 from stiction.terrain.refinement import replace_rough
@@ -113,7 +119,6 @@ LATE_STAGES = (
 step that needs it."""
 
 _COMPILED = (COMPILED,)
-_GATHERED = np.array([Count.ITERATIONS, Count.ATTEMPTS, Count.BLOCKS])
 
 
 class Guess(NamedTuple):
@@ -274,8 +279,8 @@ class TimeEngine:
         one's report. Written for single steps: what a call costs beside them is this function."""
         if not controlled and get_mjcb_control() is not None:
             return self._step_controlled(data, nstep)
-        if self._last is not None and self._last() is not None:
-            self.keep_last()
+        if self._last is not None and (last := self._last()) is not None:
+            last.keep()
         if self.stale:
             self.refresh()
         wanted = nstep if nstep < self._chunk else self._chunk
@@ -288,7 +293,7 @@ class TimeEngine:
         if nstep > 1 or stop != _DONE:
             arguments = (self._go_on(data, nstep, wanted, stop, perf_counter() - began),)
         self.answer = arguments[0]
-        report = Report(self.own.source, data.time, self._gather, arguments)
+        report = Report(self.own.source, data.time, self._gather, arguments, self._copy_told)
         self._last = ref(report)
         return report
 
@@ -349,7 +354,7 @@ class TimeEngine:
         """Of a step that another kernel has taken by this engine's session, to that time of the
         simulation."""
         self.answer = COMPILED
-        report = Report(self.own.source, time, self._gather, _COMPILED)
+        report = Report(self.own.source, time, self._gather, _COMPILED, self._copy_told)
         self._last = ref(report)
         return report
 
@@ -431,26 +436,30 @@ class TimeEngine:
                 report.keep()
             self._last = None
 
-    def _gather(self, answer: Answer) -> Facts:
-        """What the workspace holds of the last step."""
-        step, solution = self.work.step, answer.solution
-        iterations, attempts, blocks = step.counts[_GATHERED].tolist()
+    def _copy_told(self) -> tuple[Array, float]:
+        """What `_gather` needs beside an answer."""
+        return self.work.copy_told(), self._dt
+
+    def _gather(self, answer: Answer, memory: Array, dt: float) -> Facts:
+        """What the last step told, which took the time dt [s]. memory: for `read_told`."""
+        told, solution = read_told(memory), answer.solution
         verdict: Certificate | tuple[Law, Table]
         if solution is not None:
             rungs, verdict = (*self._ways, *solution.rungs), solution.certificate
         else:
             assert self.compiled is not None, "other answers come as solutions"
+            attempts = told.counts[Count.ATTEMPTS]
             rungs = (*self._ways, *answer.climbed) if attempts > 0 else self._ways[:1]
             law = Law.FRICTIONLESS if answer.flag == FRICTIONLESS else self.compiled.law
-            verdict = (law, copy_table(self.work))
+            verdict = (law, told.table)
         return Facts(
-            iterations,
+            int(told.counts[Count.ITERATIONS]),
             (*rungs, answer.flag) if answer.flag else rungs,
-            step.figure.copy(),
+            told.figure,
             verdict,
-            seconds(step.ticks),
-            self._dt,
-            step.record[:blocks].copy(),
+            seconds(told.ticks),
+            dt,
+            told.record,
         )
 
     @property

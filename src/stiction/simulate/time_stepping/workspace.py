@@ -8,6 +8,7 @@ live as long as their `Workspace` does, and a `Workspace` is used by one thread 
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 import mujoco
@@ -18,6 +19,7 @@ from stiction.bridge.gyroscopic import scratch, standalone
 from stiction.bridge.mass import skyline_of, tree_starts
 from stiction.bridge.rows import Key, Place
 from stiction.contact.certificate import grading
+from stiction.contact.certificate.laws import ENTRIES, Table
 from stiction.contact.problem.arrays import Array
 from stiction.contact.problem.blocks import DATA, ROWS
 from stiction.contact.problem.soft_rows import MOST_SOFT_ROWS
@@ -230,7 +232,35 @@ class Step(NamedTuple):
     kept: Array  # (cap, DATA) of the step, during its impacts, and while overlap is taken back
 
 
-_DONE = int(Count.DONE)
+_DONE, _BLOCKS = int(Count.DONE), int(Count.BLOCKS)
+
+
+class Told(NamedTuple):
+    """What a report tells of a step."""
+
+    counts: Indices  # (Count,)
+    figure: Array  # (Figure,)
+    ticks: Indices  # (Stage,)
+    table: Table
+    record: Array  # (blocks, RECORDS)
+
+
+_PARTS = np.cumsum([0, len(Count), len(Figure), len(Stage), ENTRIES, ENTRIES, ENTRIES]).tolist()
+_BEFORE_RECORDS = _PARTS[-1]
+
+
+def read_told(memory: Array) -> Told:
+    """The parts of a memory (n,), which is one piece so that it is copied at once."""
+    counts, figure, ticks, value, scaled, where = (
+        memory[begin:end] for begin, end in pairwise(_PARTS)
+    )
+    return Told(
+        counts.view(np.int64),
+        figure,
+        ticks.view(np.int64),
+        Table(value, scaled, where.view(np.int64)),
+        memory[_BEFORE_RECORDS:].reshape(-1, RECORDS),
+    )
 
 
 class Layout(NamedTuple):
@@ -278,16 +308,19 @@ class Workspace:
         self.blocks, self.newton = self.solver.blocks, self.solver.newton
         set_parents(self.solver.graph.tree, model.dof_parentid, tree_starts(model))
         self.blocks.first[:], self.blocks.row[:] = self.layout.first, self.layout.row
-        self.grading = grading.allocate(nv, cap)
+        self._told = np.zeros(_BEFORE_RECORDS + cap * RECORDS)
+        told = read_told(self._told)
+        told.table.where[:] = -1
+        self.grading = grading.allocate(nv, cap)._replace(table=told.table)
         self.step = Step(
-            np.zeros(len(Count), np.int64),
-            np.zeros(len(Figure)),
+            told.counts,
+            told.figure,
             np.zeros(len(Total)),
-            np.zeros(len(Stage), np.int64),
+            told.ticks,
             np.zeros(len(Stage), np.int64),
             np.zeros((cap, len(Key)), np.int64),
             np.zeros((cap, len(Place))),
-            np.zeros((cap, RECORDS)),
+            told.record,
             np.zeros((cap, ANSWERS)),
             np.zeros(cap),
             np.zeros(cap),
@@ -317,6 +350,11 @@ class Workspace:
         )
         self._packed = pack(*self.solver.tuples, self.grading, self.step)
         self.address = int(self._packed.ctypes.data)
+
+    def copy_told(self) -> Array:
+        """What a report tells of the last step, for `read_told`. Written for calls of single steps:
+        each of them asks for it if somebody has the report before."""
+        return self._told[: _BEFORE_RECORDS + RECORDS * self.step.counts.item(_BLOCKS)].copy()
 
     @property
     def taken(self) -> int:

@@ -89,7 +89,7 @@ LAST_DIGITS = 1e-11
 contacts contradict each other by as much, as those of a foot of which one lands. A fifth of what a
 humanoid that sways had factored was for nothing."""
 
-PASSES = 1e-9
+SUFFICES = 1e-9
 """Residual of an iterate that will do: where modes still change, and an iteration from there leaves
 more than half of it, no other follows, but on what is to rest. Contacts of heaps that contradict
 each other in the last digits went round for a dozen factorizations."""
@@ -286,7 +286,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         if residual < best:
             best, complete = residual, weighed
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
-        spent = changed and stuck > 0 and best <= PASSES and content > EXACT
+        spent = changed and stuck > 0 and best <= SUFFICES and content > EXACT
         if residual <= content or stalled or spent or stuck > patience:
             break
         if ticks() > request.setting[Setting.DEADLINE]:
