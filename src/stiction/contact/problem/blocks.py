@@ -210,19 +210,10 @@ def _add_inertia(b: Blocks, i, r, begin, end, low, factor, work, weight):
 
 
 @lean
-def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
-    """The same of rows 0 to 2, side by side."""
-    column, value, row, first = b.column, b.value, b.row, b.first
-    c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
-    high, wide = column[c0 + end - 1], work.shape[1]
-    for j in range(low, high + 1):
-        work[0, j] = work[1, j] = work[2, j] = 0.0
-    for k in range(begin, end):
-        j = column[c0 + k]
-        work[0, j] = value[a0 + k]
-        work[1, j] = value[a0 + width + k]
-        work[2, j] = value[a0 + 2 * width + k]
-    total0, total1, total2 = weight[i, 0], weight[i, 1], weight[i, 2]
+def _three_inertias(b: Blocks, low, high, factor, work):
+    """a M^-1 a' of the three rows in `work`, which have columns `low` to `high` and are spoiled."""
+    row, first, wide = b.row, b.first, work.shape[1]
+    total0, total1, total2 = 0.0, 0.0, 0.0
     for k in range(high, low - 1, -1):
         y0, y1, y2 = work[0, k], work[1, k], work[2, k]
         if y0 == 0.0 and y1 == 0.0 and y2 == 0.0:  # of another limb
@@ -243,7 +234,48 @@ def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
             work[0, j] -= share0 * entry
             work[1, j] -= share1 * entry
             work[2, j] -= share2 * entry
-    weight[i, 0], weight[i, 1], weight[i, 2] = total0, total1, total2
+    return total0, total1, total2
+
+
+@lean
+def _add_three_inertias(b: Blocks, i, begin, end, low, factor, work, weight):
+    """The same as `_add_inertia` of rows 0 to 2, side by side."""
+    column, value = b.column, b.value
+    c0, a0, width = b.head[i, Head.COLUMN], b.head[i, Head.VALUE], b.head[i, Head.WIDTH]
+    high = column[c0 + end - 1]
+    for j in range(low, high + 1):
+        work[0, j] = work[1, j] = work[2, j] = 0.0
+    for k in range(begin, end):
+        j = column[c0 + k]
+        work[0, j] = value[a0 + k]
+        work[1, j] = value[a0 + width + k]
+        work[2, j] = value[a0 + 2 * width + k]
+    total0, total1, total2 = _three_inertias(b, low, high, factor, work)
+    weight[i, 0] += total0
+    weight[i, 1] += total1
+    weight[i, 2] += total2
+
+
+@lean_leaf
+def _reach_of(b: Blocks, i):
+    """First degree of freedom that block i reaches, if it is one row of one that is coupled with
+    others, such as a joint that is dry or at a limit; else -1."""
+    j = b.column[b.head[i, Head.COLUMN]]
+    one = b.head[i, Head.ROWS] == 1 and b.head[i, Head.WIDTH] == 1
+    return b.first[j] if one and b.first[j] < j else np.int64(-1)
+
+
+@lean
+def _put_three_joints(b: Blocks, i, low, factor, work, weight):
+    """weight[i:i + 3, 0] := a M^-1 a' of three blocks that reach `low`, side by side."""
+    high = low
+    for k in range(3):
+        high = max(high, b.column[b.head[i + k, Head.COLUMN]])
+    for j in range(low, high + 1):
+        work[0, j] = work[1, j] = work[2, j] = 0.0
+    for k in range(3):
+        work[k, b.column[b.head[i + k, Head.COLUMN]]] = b.value[b.head[i + k, Head.VALUE]]
+    weight[i, 0], weight[i + 1, 0], weight[i + 2, 0] = _three_inertias(b, low, high, factor, work)
 
 
 @lean
@@ -294,7 +326,15 @@ def inverse_inertias(b: Blocks, count, factor, work, weight):
     for a normal that moves its bodies by no more than rounding; work (4, nv) or more."""
     head, column, first, alone = b.head, b.column, b.first, work[3]
     _note_alone(b, factor, alone)
+    known = 0
     for i in range(count):
+        if i < known:
+            continue
+        low = _reach_of(b, i)
+        if low >= 0 and i + 3 <= count and low == _reach_of(b, i + 1) == _reach_of(b, i + 2):
+            _put_three_joints(b, i, low, factor, work, weight)
+            known = i + 3
+            continue
         c0, rows = head[i, Head.COLUMN], head[i, Head.ROWS]
         for r in range(rows):
             weight[i, r] = 0.0
