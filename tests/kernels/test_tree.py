@@ -40,13 +40,18 @@ def test_solution_of_a_tree_is_that_of_its_dense_matrix(symmetric):
         t.response[c] = response.ravel()
         jacobian = t.axis.T * above[c]
         dense = dense + jacobian.T @ response @ jacobian
-    rows = rng.normal(size=(3, n))
-    dense = dense + 50.0 * rows.T @ rows
+    rows, gain = rng.normal(size=(5, n)), np.zeros((5, 5))
+    t.block[:5] = (0, 3), (0, 3), (0, 3), (3, 2), (3, 2)
+    for first, size in ((0, 3), (3, 2)):
+        block = rng.normal(size=(size, size))
+        block = block @ block.T + (0.0 if symmetric else 0.3) * rng.normal(size=(size, size))
+        gain[first : first + size, first : first + size] = 50.0 * block
+        t.gain[first : first + size, :size] = 50.0 * block
+    dense = dense + rows.T @ gain @ rows
     assert tree.eliminate(t, 0, n, symmetric) == 1.0
-    t.rows[0] = 3
-    t.down[:, :3] = rows.T
+    t.rows[0] = 5
+    t.down[:, :5] = rows.T
     tree.eliminate_rows(t, 0, n, symmetric)
-    t.up[:, :3] *= 50.0
     assert tree.factor_core(t, n) == 1.0
     right = rng.normal(size=n)
     x = right.copy()

@@ -62,6 +62,67 @@ def add_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any)
     return types.void(out, index, number, A, index, index), generate
 
 
+def _six_factors(context: Any, builder: Any, kind: Any, array: Any, at: Any, scale: Any) -> Any:
+    """Vectors of scale A[at + q] each, q from 0 to 5."""
+    data = data_of(context, builder, kind, array)
+    entries = [builder.gep(data, [builder.add(at, ir.Constant(at.type, q))]) for q in range(6)]
+    return [repeated(builder, builder.fmul(scale, builder.load(each))) for each in entries]
+
+
+@_intrinsic
+def add_six_rows(
+    typingctx: Any, out: Any, o: Any, scale: Any, X: Any, x: Any, A: Any, a: Any, wide: Any, n: Any
+) -> Any:
+    """out[o:o+n] += scale times the sum of X[x+q] A[a+q wide:a+q wide+n] over six q; n is a
+    multiple of LANES."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, scale, factors, x, array, a, wide, n = args
+        target = data_of(context, builder, sig.args[0], to)
+        source = data_of(context, builder, sig.args[5], array)
+        each = _six_factors(context, builder, sig.args[3], factors, x, scale)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
+        with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
+            pointer, at = place(builder, target, builder.add(o, c)), builder.add(a, c)
+            total = builder.load(pointer, align=8)
+            for factor in each:
+                total = add(builder, total, factor, load(builder, source, at))
+                at = builder.add(at, wide)
+            builder.store(total, pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, index, number, X, index, A, index, index, index), generate
+
+
+@_intrinsic
+def add_to_six_rows(
+    typingctx: Any, out: Any, o: Any, a: Any, wide: Any, scale: Any, X: Any, x: Any, B: Any, b: Any,
+    n: Any,
+) -> Any:  # fmt: skip
+    """out[o+q wide:o+q wide+n] += out[a+q wide:a+q wide+n] + scale X[x+q] B[b:b+n] for six q; n is
+    a multiple of LANES."""
+    number, index = types.float64, types.int64
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        to, o, a, wide, scale, factors, x, array, b, n = args
+        target = data_of(context, builder, sig.args[0], to)
+        source = data_of(context, builder, sig.args[7], array)
+        each = _six_factors(context, builder, sig.args[5], factors, x, scale)
+        zero, step = ir.Constant(n.type, 0), ir.Constant(n.type, LANES)
+        with cgutils.for_range_slice(builder, zero, n, step, intp=n.type) as (c, _):
+            row, here = load(builder, source, builder.add(b, c)), builder.add(o, c)
+            there = builder.add(a, c)
+            for factor in each:
+                pointer = place(builder, target, here)
+                old = builder.fadd(builder.load(pointer, align=8), load(builder, target, there))
+                builder.store(add(builder, old, factor, row), pointer, align=8)
+                here, there = builder.add(here, wide), builder.add(there, wide)
+        return context.get_dummy_value()
+
+    return types.void(out, index, index, index, number, X, index, B, index, index), generate
+
+
 @_intrinsic
 def put_scaled(typingctx: Any, out: Any, o: Any, x: Any, A: Any, a: Any, n: Any) -> Any:
     """out[o:o+n] := x A[a:a+n], which may be the same place; n is a multiple of LANES."""

@@ -53,6 +53,9 @@ LONG_TREE = 24
 BORDER = 48
 """Rows of other responses at most: more of them cost as much as the dense matrix."""
 
+GAINS = 6
+"""Rows of a block at most."""
+
 SMALL_PIVOT = 1e-11
 """Pivot over the sum of what it is the rest of, up to which it is taken to vanish."""
 
@@ -96,12 +99,15 @@ class TreeMatrix(NamedTuple):
     span: Indices  # (nodes, Span) of each island
     rows: Indices  # (1,) how many others
     down: Array  # (wide, BORDER) their columns, eliminated by l
-    up: Array  # (wide, BORDER) the same by r, over the pivots, times D
+    up: Array  # (wide, BORDER) the same by r, over the pivots
     passed: Array  # (6 wide, BORDER) scratch
-    weight: Array  # (BORDER, BORDER) D W
+    weight: Array  # (BORDER, BORDER) W
+    gain: Array  # (BORDER, GAINS) of each row those entries of D that are its block's
+    block: Indices  # (BORDER, 2) of each row the first row of its block, and how many that has
     core: Array  # (BORDER * BORDER,) factors of 1 + D W, rows one after the other
     pivot: Indices  # (BORDER,)
-    part: Array  # (BORDER,) D B H^-1 r of the other rows, then what they take off
+    pull: Array  # (BORDER,) B H^-1 r of the other rows
+    part: Array  # (BORDER,) D times that, then what they take off
 
 
 def allocate(start: Indices) -> TreeMatrix:
@@ -129,8 +135,11 @@ def allocate(start: Indices) -> TreeMatrix:
         up=np.zeros((wide, border)),
         passed=np.zeros((AXIS * wide, border)),
         weight=np.zeros((border, border)),
+        gain=np.zeros((border, GAINS)),
+        block=np.zeros((border, 2), np.int64),
         core=np.zeros(border * border),
         pivot=np.zeros(border, np.int64),
+        pull=np.zeros(border),
         part=np.zeros(border),
     )
 
@@ -240,22 +249,18 @@ def _descend_rows(t: TreeMatrix, base, n, passing, over, rows, out):
     for c in range(n - 1, -1, -1):
         here, above = base + c, t.parent[base + c] - base
         at = AXIS * c * wide
-        for q in range(AXIS):
-            if t.axis[here, q] != 0.0:
-                panel.add_scaled(out, c * wide, -t.axis[here, q], passed, at + q * wide, lanes)
-        if above < 0:
-            continue
-        inverse = 1.0 if over else t.inverse[here]
-        for q in range(AXIS):
-            to = (AXIS * above + q) * wide
-            panel.add_scaled(passed, to, 1.0, passed, at + q * wide, lanes)
-            panel.add_scaled(passed, to, passing[here, q] * inverse, out, c * wide, lanes)
+        panel.add_six_rows(out, c * wide, -1.0, t.axis, AXIS * here, passed, at, wide, lanes)
+        if above >= 0:
+            share = 1.0 if over else t.inverse[here]
+            panel.add_to_six_rows(
+                passed, AXIS * above * wide, at, wide, share, passing, AXIS * here, out, c * wide,
+                lanes,
+            )  # fmt: skip
 
 
 @lean
 def eliminate_rows(t: TreeMatrix, base, n, symmetric):
-    """Eliminates the other rows, whose columns are in `down`; `up` is still to be multiplied with
-    their response."""
+    """Eliminates the other rows, whose columns are in `down`."""
     rows = t.rows[0]
     lanes = panel.padded(rows)
     if not symmetric:
@@ -276,8 +281,12 @@ def factor_core(t: TreeMatrix, n):
     panel.clear(rows, t.weight)
     panel.add_product(1.0, rows, n, panel.padded(rows), t.up, 0, 1, wide, t.down, t.weight)
     for i in range(rows):
+        first, size = t.block[i, 0], t.block[i, 1]
         for j in range(rows):
-            t.core[rows * i + j] = t.weight[i, j] + (1.0 if i == j else 0.0)
+            total = 1.0 if i == j else 0.0
+            for q in range(size):
+                total += t.gain[i, q] * t.weight[first + q, j]
+            t.core[rows * i + j] = total
     return factor_block(t.core, 0, rows, t.pivot, 0)
 
 
@@ -287,9 +296,14 @@ def _take_rows_off(t: TreeMatrix, base, n, r):
     rows, wide = t.rows[0], t.down.shape[1]
     lanes = panel.padded(rows)
     for j in range(lanes):
-        t.part[j] = 0.0
+        t.pull[j] = 0.0
     for c in range(n):
-        panel.add_scaled(t.part, 0, r[base + c], t.up, c * wide, lanes)
+        panel.add_scaled(t.pull, 0, r[base + c], t.up, c * wide, lanes)
+    for j in range(rows):
+        first, total = t.block[j, 0], 0.0
+        for q in range(t.block[j, 1]):
+            total += t.gain[j, q] * t.pull[first + q]
+        t.part[j] = total
     divide_vector(t.core, 0, rows, t.pivot, 0, t.part)
     for j in range(rows, lanes):
         t.part[j] = 0.0

@@ -276,6 +276,7 @@ def _pose(m, d, config: Config, ground, address, level):
     _, step = unpack_step(address)
     whirls = level != Level.ACTUATION and turns_fast(m, d, step)
     step.counts[Count.WHIRLS] = np.int64(whirls)
+    step.counts[Count.CORRECTED] = 0  # states beside it come from where velocities say
     if whirls:
         note_past(m, d, address)
     if level == Level.POSITION or whirls or config.adhesion:

@@ -126,6 +126,7 @@ class Guess(NamedTuple):
 
     record: Array  # (blocks, RECORDS) of the last step
     seen: Array | None  # `Step.seen`, where that one moved nothing
+    origin: Array | None = None  # `Step.origin`, where that one corrected positions
 
 
 class TimeEngine:
@@ -483,7 +484,12 @@ class TimeEngine:
         step = self.work.step
         rests = step.counts[Count.SEEN] != Seen.NOTHING and step.counts[Count.RESTS] == 1
         record = step.record[: int(step.counts[Count.OLD])].copy()
-        return Guess(record, step.seen.copy() if rests else None)
+        corrected = step.counts[Count.CORRECTED] == 1
+        return Guess(
+            record,
+            step.seen.copy() if rests else None,
+            step.origin.copy() if corrected else None,
+        )
 
     @memory.setter
     def memory(self, guess: Guess) -> None:
@@ -494,6 +500,9 @@ class TimeEngine:
         step = self.work.step
         step.record[:count] = guess.record
         step.counts[Count.OLD], step.counts[Count.SEEN] = count, Seen.NOTHING
+        step.counts[Count.CORRECTED] = guess.origin is not None
+        if guess.origin is not None:
+            step.origin[:] = guess.origin
         if guess.seen is not None:
             step.seen[:] = guess.seen
             step.counts[Count.SEEN], step.counts[Count.RESTS] = Seen.INPUTS, 1
@@ -518,5 +527,5 @@ class TimeEngine:
     def forget(self) -> None:
         """Drops the last step's impulses, so that the next step starts from none."""
         self.keep_last()
-        self.work.step.counts[Count.OLD] = 0
-        self.work.step.counts[Count.SEEN] = 0
+        counts = self.work.step.counts
+        counts[Count.OLD] = counts[Count.SEEN] = counts[Count.CORRECTED] = 0

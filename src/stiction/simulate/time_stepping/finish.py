@@ -348,6 +348,17 @@ def integrate(m, d, newton: NewtonWorkspace, step: Step):
 
 
 @lean
+def note_origin(m, d, step: Step):
+    """Notes where a step has moved from, with `integrate`, and what it has left."""
+    nq, nv = step.qpos.shape[0], step.v_plus.shape[0]
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
+    for k in range(nq):
+        step.origin[k], step.origin[nq + k] = step.qpos[k], qpos[k]
+    for j in range(nv):
+        step.origin[2 * nq + j] = qvel[j]
+
+
+@lean
 def count_step(step: Step):
     """Adds the step to the totals."""
     total, count, figure = step.total, step.counts, step.figure

@@ -58,6 +58,7 @@ from stiction.simulate.time_stepping.finish import (
     count_step,
     digits_of,
     integrate,
+    note_origin,
     pose_overlap,
     write_step,
 )
@@ -331,6 +332,9 @@ def _take(m, d, nstep, solved, config: Config, ground, address):
         write_step(m, d, config, b, newton, grading, request, step)
         corrected = _correct_positions(m, d, config, address)
         integrate(m, d, newton, step)
+        counts[Count.CORRECTED] = np.int64(corrected)
+        if corrected:
+            note_origin(m, d, step)
         note_output(m, d, step)
         if corrected:
             counts[Count.RESTS] = 0
@@ -428,6 +432,8 @@ def begin_as(address, other):
         step.counts[k] = given.counts[k]
     for k in range(step.seen.shape[0]):
         step.seen[k] = given.seen[k]
+    for k in range(step.origin.shape[0]):
+        step.origin[k] = given.origin[k]
     if step.counts[Count.SEEN] == Seen.ALL:
         step.counts[Count.SEEN] = Seen.INPUTS
     return True

@@ -13,14 +13,16 @@ change. Where the iteration does not converge, c stays as it was.
 
 Nor is that enough for a chain that whips, whose M changes within the step: explicit, or linearly
 implicit, it runs away. Energy is bounded where these forces come from momentum. With P the
-momenta of the bodies of a tree, linear and angular, J their velocities by joint, and q- = q - h v
-the positions that the tree comes from, as it moved there with v,
+momenta of the bodies of a tree, linear and angular, J their velocities by joint, and q- the
+positions that the tree comes from, as it moved there with v,
 
     h c ~ J(q)' (P(q, v) - P(q-, v))                                                           (1)
 
-to the first order in h, as c itself is. The velocity M v* = M v - h c that follows from (1) is what
-bodies that keep their momenta, and are then caught by their joints, have: the projection of their
-motion onto what the joints allow, which has no more kinetic energy than they had at q-, with
+to the first order in h, as c itself is. They are q - h v, but after a step that corrected
+positions: then `Step.origin` has them, since the same v at others has another energy. The velocity
+M v* = M v - h c that follows from (1) is what bodies that keep their momenta, and are then caught
+by their joints, have: the projection of their motion onto what the joints allow, which has no more
+kinetic energy than they had at q-,
 
     K(v*) <= K- := 1/2 sum of m |x'|^2 + w' I w, at q-
 
@@ -50,7 +52,7 @@ from stiction.bridge.bodies import motion_at
 from stiction.bridge.layout import integer, integers, number, numbers, offset, pointer, table
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.stage import stage
-from stiction.simulate.time_stepping.workspace import Step, unpack_step
+from stiction.simulate.time_stepping.workspace import Count, Step, unpack_step
 
 FAST_TURN = 0.1
 """Turn of a joint within a step beyond which the energy of its tree is looked at [rad]."""
@@ -159,6 +161,19 @@ def _turning_energy(m, d, i, spin):
     return energy
 
 
+@lean
+def _is_left(m, d, step: Step):
+    """Whether the state is, to the bit, what a step has left that corrected positions."""
+    nq, nv = pointer(m + _NQ), pointer(m + _NV)
+    qpos, qvel = numbers(pointer(d + _QPOS), nq), numbers(pointer(d + _QVEL), nv)
+    left = step.counts[Count.CORRECTED] == 1
+    for k in range(nq):
+        left = left and qpos[k] == step.origin[nq + k]
+    for j in range(nv):
+        left = left and qvel[j] == step.origin[2 * nq + j]
+    return left
+
+
 @stage("void(intp, intp, intp)", eager=False)
 def note_momenta(m, d, address):
     """Notes the momenta of the bodies, and the energy of the trees, at the positions that they come
@@ -174,7 +189,11 @@ def note_momenta(m, d, address):
     tree, qpos = integers(pointer(m + _BODY_TREE), nbody), numbers(pointer(d + _QPOS), nq)
     for k in range(nq):
         step.qpos[k] = qpos[k]
-    mj.integrate_pos(m, pointer(d + _QPOS), pointer(d + _QVEL), -number(m + _TIMESTEP))
+    if _is_left(m, d, step):
+        for k in range(nq):
+            qpos[k] = step.origin[k]
+    else:
+        mj.integrate_pos(m, pointer(d + _QPOS), pointer(d + _QVEL), -number(m + _TIMESTEP))
     mj.kinematics(m, d)
     mj.com_pos(m, d)
     mj.com_vel(m, d)

@@ -80,6 +80,8 @@ class Count(IntEnum):
     """Blocks up to the last one that a mocap body leads (`led.py`)."""
     GRIPPED = 24
     """Contacts that the overlap's problem grips (`finish.py`)."""
+    CORRECTED = 25
+    """1 if the last step took overlap back, or bent paths, and `Step.origin` tells where from."""
 
 
 class Seen(IntEnum):
@@ -211,6 +213,7 @@ class Step(NamedTuple):
     qpos: Array  # (nq,)
     released: Indices  # (nactuator,) a `Release` each (`bridge/servos.py`)
     seen: Array  # state and inputs that the last step began with, and what it wrote
+    origin: Array  # (2 nq + nv) where the last step moved from, where to, and with which velocity
     free: Indices  # (n, 2) of `gyroscopic.standalone`
     small: Array  # (6, 3, 3), this and the next four: `gyroscopic.scratch`
     six: Array  # (6, 6)
@@ -332,6 +335,7 @@ class Workspace:
             np.zeros(model.nq),
             np.zeros(model.nactuator, np.int64),
             np.zeros(state_size(model)),
+            np.zeros(2 * model.nq + model.nv),
             self.layout.free,
             *scratch(),
             np.zeros(model.ntree, np.int64),
@@ -384,6 +388,7 @@ class Workspace:
         self.step.ticks[:] = other.step.ticks
         self.step.spent[:] = other.step.spent
         self.step.seen[:] = other.step.seen
+        self.step.origin[:] = other.step.origin
         self.step.record[:old] = other.step.record[:old]
         self.step.restitution[:] = other.step.restitution
         self.step.released[:] = other.step.released

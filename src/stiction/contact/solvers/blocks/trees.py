@@ -194,8 +194,8 @@ def _gather(b: Blocks, g: Graph, y: System, k, base, n):
 
 @lean
 def _enter_columns(b: Blocks, g: Graph, y: System, k, base, n):
-    """down := the columns of the other rows."""
-    down = g.tree.down
+    """down := the columns of the other rows; notes their response."""
+    t, down = g.tree, g.tree.down
     for c in range(n):
         for j in range(down.shape[1]):
             down[c, j] = 0.0
@@ -209,26 +209,9 @@ def _enter_columns(b: Blocks, g: Graph, y: System, k, base, n):
             a0 = b.head[i, Head.VALUE] + r * width
             for c in range(width):
                 down[b.column[c0 + c] - base, count + r] = b.value[a0 + c]
-        count += rows
-
-
-@lean
-def _respond(b: Blocks, g: Graph, y: System, k, n):
-    """up := itself times the response D of the other rows."""
-    up, count = g.tree.up, 0
-    for at in range(g.members[k], g.members[k + 1]):
-        i = g.member[at]
-        rows = b.head[i, Head.ROWS]
-        if g.place[i] != OTHER or not _acts(y, i, rows):
-            continue
-        for c in range(n):
-            for r in range(rows):
-                total = 0.0
-                for q in range(rows):
-                    total += y.D[i, ROWS * r + q] * up[c, count + q]
-                y.scratch[r, 0] = total
-            for r in range(rows):
-                up[c, count + r] = y.scratch[r, 0]
+            t.block[count + r, 0], t.block[count + r, 1] = count, rows
+            for q in range(rows):
+                t.gain[count + r, q] = y.D[i, ROWS * r + q]
         count += rows
 
 
@@ -246,7 +229,6 @@ def factor_tree(b: Blocks, g: Graph, y: System, k, symmetric):
     sign = tree.eliminate(t, base, n, symmetric)
     if sign != 0.0 and t.rows[0] > 0:
         tree.eliminate_rows(t, base, n, symmetric)
-        _respond(b, g, y, k, n)
         sign *= tree.factor_core(t, n)
     if sign != 0.0:
         t.span[k, Span.FORM] = Form.FACTORED

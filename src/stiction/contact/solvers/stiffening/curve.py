@@ -143,11 +143,12 @@ def _come_back(
     w: InteriorWorkspace, stiff, load, off, enough,
 ):  # fmt: skip
     """(momentum that is left over the load, whether a step had to be shortened) after Newton's
-    steps with the matrix at hand, from where it is `off`."""
+    steps with the matrix at hand, from where it is `off`. What rounding leaves of one step the next
+    one mends: refined, they take twice as long, and no fewer factorizations follow."""
     for _ in range(CORRECTIONS):
         if off <= enough:
             break
-        solve(b, g, s, y, k, np.int64(1))
+        solve(b, g, s, y, k, np.int64(0))
         share, done = 1.0, False
         move(b, g, s, k, work, y.x, y.change, share)
         while True:
@@ -188,7 +189,7 @@ def _find_tangent(
         for j in range(s.start[node], s.start[node + 1]):
             y.rhs[j] = 0.0
     push(b, g, k, y.pull, y.rhs)
-    solve(b, g, s, y, k, np.int64(1))
+    solve(b, g, s, y, k, np.int64(0))
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         for r in range(ROWS):
