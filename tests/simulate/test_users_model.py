@@ -10,6 +10,7 @@ from mjdata import state
 
 import stiction
 from stiction import InvalidInput
+from stiction.bridge.own_model import OwnModel
 
 G = 9.81
 
@@ -115,6 +116,45 @@ def test_a_model_that_changes_has_the_bits_of_one_that_was_so_from_the_start():
     stiction.Simulator(model).step(data, 100)
     sim.step(other, 100)
     assert state(other) == state(data)
+
+
+def test_what_a_fluid_does_to_geoms_is_followed_once_there_is_a_fluid():
+    bodies = "".join(
+        f'<body pos="0 0 {2 * k}"><freejoint/><geom size=".1 .1 .05" type="box"/></body>'
+        for k in range(30)
+    )
+    model, data = load(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    data.qvel[::6] = 3.0
+    changed, other = copy.copy(model), copy.copy(data)
+    sim = stiction.Simulator(changed)
+    sim.step(other)
+    stiction.Simulator(model).step(data)
+    for density in (0.0, 100.0, 100.0):
+        for m in (model, changed):
+            m.opt.density = density
+            m.geom_fluid[:, :2] += 0.5
+        sim.step(other)
+        stiction.Simulator(model).step(data)
+        assert state(other) == state(data)
+    assert data.qvel[0] < 2.99
+
+
+def test_edits_of_a_large_model_are_noticed_but_for_what_no_step_reads():
+    geoms = "".join(f'<geom size=".1" pos="{i} 0 0"/>' for i in range(300))
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{geoms}</worldbody></mujoco>")
+    own = OwnModel(model)
+    model.geom_solref[:, 0] = 0.01
+    assert not own.follow()
+    model.geom_surfacevel[7] = 1.0
+    assert not own.follow()
+    for name in ("geom_friction", "geom_size", "geom_pos", "geom_margin", "flg_surfacevel"):
+        setattr(model, name, getattr(model, name) + 1)
+        assert own.follow(), name
+        assert not own.follow()
+    model.geom_surfacevel[299] = 2.0
+    assert own.follow()
+    assert np.array_equal(own.model.geom_surfacevel, model.geom_surfacevel)
+    assert np.array_equal(own.model.geom_solref, model.geom_solref)
 
 
 def test_a_colour_may_change_at_no_cost():

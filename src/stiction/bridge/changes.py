@@ -2,7 +2,8 @@
 
 `Fields` holds a copy of all that a step reads of a model, but for meshes and height fields, whose
 memory may be large. MuJoCo keeps the fields of a model in one block of memory, so that a few ranges
-cover them, and comparing these costs a microsecond in 20 kB.
+cover them, and comparing these costs a microsecond in 100 kB, or in 50 kB where they are not in the
+processor's caches. Of large models what no step reads is left out.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 from functools import cache
+from operator import attrgetter
 
 import mujoco
 import numpy as np
@@ -41,6 +43,20 @@ READ = re.compile(
 SEEN_ONLY = re.compile(r".*_(user|rgba|matid|group)")
 """Those among them that are for users, and for the eye."""
 
+UNREAD = re.compile(r"(geom|pair|jnt|dof|tendon)_sol\w+|(geom|pair)_gap")
+"""Those that MuJoCo's own solver reads: contacts, limits and dry friction are rigid here. Left out
+where they are larger than WORTHWHILE, and copied when anything else is edited."""
+
+WORTHWHILE = 2048
+"""Bytes of a field up to which comparing it takes no longer than to begin another range."""
+
+ONLY_IF = {
+    "geom_fluid": ("opt.density", "opt.viscosity"),
+    "geom_surfacevel": ("flg_surfacevel",),
+}
+"""Fields that steps read only if one of these numbers of the model, which always are compared, is
+not zero. Together they are a third of what a geom takes."""
+
 DERIVED = ("bvh_aabb",)
 """Fields that `mj_setConst` derives from those: copied with them, not compared."""
 
@@ -64,8 +80,13 @@ class Fields:
 
     def __init__(self, model: mujoco.MjModel) -> None:
         self._model = model  # whose memory is read
+        unread = tuple(name for name in field_names() if _is_left_out(model, name))
+        asked = tuple(name for name in ONLY_IF if getattr(model, name).nbytes > WORTHWHILE)
+        read = tuple(name for name in field_names() if name not in (*unread, *asked))
         found = [(model._address + at, size) for at, size in (_OPT, _FLAGS, _STATISTIC)]
-        found += _ranges(model, field_names())
+        found += _ranges(model, read)
+        self._asked = {name: len(found) + k for k, name in enumerate(asked)}
+        found += [_ranges(model, (name,))[0] for name in asked]
         self._copies = [np.zeros(length, np.uint8) for _, length in found]
         self._ranges = found
         table = [len(found)]
@@ -74,7 +95,7 @@ class Fields:
         self._table = np.array(table, np.int64)
         self.address = int(self._table.ctypes.data)
         """To be handed to `are_edited`."""
-        self._derived = _ranges(model, DERIVED)
+        self._copied = _ranges(model, (*unread, *DERIVED))
         self.note()
 
     @property
@@ -94,14 +115,22 @@ class Fields:
         """Notes the model as it is."""
         for (start, length), copied in zip(self._ranges, self._copies, strict=True):
             ctypes.memmove(copied.ctypes.data, start, length)
+        for name, k in self._asked.items():
+            counts = any(attrgetter(number)(self._model) for number in ONLY_IF[name])
+            self._table[3 * k + 2] = self._ranges[k][1] if counts else 0
 
     def write_to(self, other: mujoco.MjModel) -> None:
         """Writes the fields of the model to a copy of it, but for its options."""
         inside = other._address - self._model._address
         beyond = _buffer(other) - _buffer(self._model)
-        for start, length in [*self._ranges[1:], *self._derived]:
+        for start, length in [*self._ranges[1:], *self._copied]:
             within = 0 <= start - self._model._address < _SIZE
             ctypes.memmove(start + (inside if within else beyond), start, length)
+
+
+def _is_left_out(model: mujoco.MjModel, name: str) -> bool:
+    """Whether edits of that field are not looked for."""
+    return bool(UNREAD.fullmatch(name)) and getattr(model, name).nbytes > WORTHWHILE
 
 
 def _buffer(model: mujoco.MjModel) -> int:

@@ -81,34 +81,50 @@ def _with_belts(b: Blocks, surface: Array, posed: dict[str, Any]) -> dict[str, A
     }
 
 
+def ranges(begin: Indices, length: Indices) -> Indices:
+    """The numbers from each `begin` on, as many as its `length`, one range after another."""
+    return np.repeat(begin - _begins(length), length) + np.arange(length.sum())
+
+
+def _begins(length: Indices) -> Indices:
+    """Where ranges of that length begin, one after another."""
+    return np.cumsum(length) - length
+
+
 def cut_out(b: Blocks, members: Indices, dofs: Indices) -> Blocks:
     """The blocks `members` as a problem of their own in the degrees of freedom `dofs` (ascending),
     which nothing couples to others."""
-    head, column, value = b.head[members].copy(), [], []
-    at = entry = 0
-    for k, (_, rows, width, c0, a0, _) in enumerate(b.head[members]):
-        column.append(np.searchsorted(dofs, b.column[c0 : c0 + width]))
-        value.append(b.value[a0 : a0 + rows * width])
-        head[k, Head.COLUMN], head[k, Head.VALUE] = at, entry
-        at, entry = at + width, entry + rows * width
+    head = b.head[members]
+    wide, entries = head[:, Head.WIDTH], head[:, Head.ROWS] * head[:, Head.WIDTH]
+    column = np.searchsorted(dofs, b.column[ranges(head[:, Head.COLUMN], wide)])
+    value = b.value[ranges(head[:, Head.VALUE], entries)]
+    head[:, Head.COLUMN], head[:, Head.VALUE] = _begins(wide), _begins(entries)
     first = np.searchsorted(dofs, b.first[dofs]).astype(np.int64)
     row = np.zeros(len(dofs), np.int64)
     mass = np.zeros(lay_out(first, row))
-    for j, dof in enumerate(dofs):
-        kept = b.mass[b.row[dof] + b.first[dof] : b.row[dof] + dof + 1]
-        mass[row[j] + first[j] : row[j] + j + 1] = kept
-    none = np.zeros(0)
+    kept = np.arange(len(dofs)) - first + 1
+    mass[ranges(row + first, kept)] = b.mass[ranges(b.row[dofs] + b.first[dofs], kept)]
     return Blocks(
         head,
         b.data[members],
-        np.concatenate([*column, none]).astype(np.int64),
-        np.concatenate([*value, none]),
+        column.astype(np.int64),
+        value,
         mass,
         row,
         first,
         b.velocity[dofs],
         b.push[dofs],
     )
+
+
+def push_of(b: Blocks, members: Indices, f: Array) -> Array:
+    """(nv,) change of momentum by the impulses f (cap, ROWS) of the blocks `members`."""
+    _, rows, width, column, value, _ = b.head[members].T
+    impulse, wide = f.ravel()[ranges(ROWS * members, rows)], np.repeat(width, rows)
+    pushed = np.repeat(impulse, wide) * b.value[ranges(value, rows * width)]
+    change = np.zeros(len(b.push))
+    np.add.at(change, b.column[ranges(np.repeat(column, rows), wide)], pushed)
+    return change
 
 
 def _soft_rows(b: Blocks, count: int) -> tuple[Array, Array, Array]:

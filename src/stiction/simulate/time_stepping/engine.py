@@ -99,7 +99,7 @@ SHALLOW = 0.05
 CHUNK = 0.05
 """Time that compiled steps take before they look for signals, such as Ctrl-C [s]."""
 
-CALL_TIME, LEAST_BUDGET = 4e-5, 3e-4
+CALL_TIME, LEAST_BUDGET = 4e-5, 2.5e-4
 """Part of a budget that a call takes beside its compiled step; and the least budget, in which small
 piles are solved: a step that is not, spoils the start of the next one and costs more [s]."""
 

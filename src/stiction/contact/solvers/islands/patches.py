@@ -32,8 +32,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from stiction.contact.problem.arrays import Array
-from stiction.contact.problem.block_problem import cut_out
-from stiction.contact.problem.blocks import Head
+from stiction.contact.problem.block_problem import cut_out, push_of, ranges
 from stiction.contact.problem.graph import Piece, Size
 from stiction.contact.solvers.blocks.posed import pose
 from stiction.contact.solvers.blocks.workspace import (
@@ -177,9 +176,7 @@ class Island:
         nodes = np.sort(s.order[g.positions[k] : g.positions[k + 1]])
         self.nodes, self.dofs = len(nodes), spans(s.start, nodes)
         counts = g.pieces[self.members + 1] - g.pieces[self.members]
-        pieces = np.concatenate([np.arange(a, a + n) for a, n in zip(
-            g.pieces[self.members], counts, strict=True)])  # fmt: skip
-        touched = g.piece[pieces, Piece.NODE]
+        touched = g.piece[ranges(g.pieces[self.members], counts), Piece.NODE]
         self.touches = csr_array(
             (np.ones(len(touched)), touched, np.concatenate([[0], np.cumsum(counts)])),
             shape=(len(self.members), len(s.start) - 1),
@@ -215,11 +212,8 @@ class Island:
         start, chosen = work.matrix.start, np.flatnonzero(nodes)
         dofs = spans(start, chosen)
         part = cut_out(b, inside, dofs)
-        across = np.zeros(len(b.push))
-        for i in self.members[(within > 0) & (within < self.degree)]:
-            rows, width, c0, a0 = b.head[i, Head.ROWS : Head.VALUE + 1]
-            values = b.value[a0 : a0 + rows * width].reshape(rows, width)
-            across[b.column[c0 : c0 + width]] += values.T @ work.newton.f[i, :rows]
+        outside = self.members[(within > 0) & (within < self.degree)]
+        across = push_of(b, outside, work.newton.f)
         part.push[:] += across[dofs]
         sizes = start[chosen + 1] - start[chosen]
         patch = pose(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), part)
@@ -276,5 +270,4 @@ class Island:
 
 def spans(start: Indices, nodes: Indices) -> Indices:
     """Degrees of freedom of the nodes, in their order."""
-    ranges = [np.arange(start[node], start[node + 1]) for node in nodes]
-    return np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
+    return ranges(start[nodes], start[nodes + 1] - start[nodes])

@@ -64,6 +64,7 @@ from stiction.contact.solvers.proximal.modes import (
     SLIDE,
     STICK,
     change_one,
+    digest_modes,
     find_modes,
     note_modes,
 )
@@ -93,6 +94,11 @@ SUFFICES = 1e-9
 """Residual of an iterate that will do: where modes still change, and an iteration from there leaves
 more than half of it, no other follows, but on what is to rest. Contacts of heaps that contradict
 each other in the last digits went round for a dozen factorizations."""
+
+SAME, ROUNDS = 0.1, 2
+"""Difference of the residual from that of two iterations before, over itself, up to which the same
+modes as then are taken to go round; and how often in a row, until they are given up. A foot that
+slides and sticks by turns went on for a dozen factorizations."""
 
 BALANCED = 1e-7
 """Residual of the laws below which the momentum's counts as well, where the iteration ends; above,
@@ -232,7 +238,8 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
     speeds(b, g, k, v, u)
     for at in range(g.members[k], g.members[k + 1]):
         work.shape[g.member[at], 4] = 0.0
-    best, before = least, np.inf
+    best, before, older = least, np.inf, np.inf
+    two_ago, one_ago, modes, rounds = np.int64(0), np.int64(0), np.int64(0), 0
     stuck, star, complete = 0, g.size[Size.STAR] == 1, True
     ready, whole, slow = False, False, True
     used, fall = 0.0, EPS_FALL if eps <= LARGE_EPS else SLOW_EPS_FALL
@@ -274,12 +281,15 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         weighed = residual < BALANCED and near_end
         if weighed:
             residual = max(residual, _imbalance(b, g, s, y, k, v, f, load))
+        two_ago, one_ago, modes = one_ago, modes, digest_modes(b, g, k, work)
+        again = changed and modes == two_ago and abs(residual - older) < SAME * residual
+        rounds = rounds + 1 if again else 0
         slow = residual > 0.1 * before
         stalled = turn > 0 and not changed and LAST_DIGITS >= residual > 0.5 * before
         if turn > 0 and not changed and (anew or not slides) and slow and eps > LEAST_EPS:
             eps = max(LEAST_EPS, fall * eps)
             stuck -= 1
-        before = residual
+        older, before = before, residual
         stuck = 0 if residual < 0.5 * best else stuck + 1
         if residual <= content and residual < best:
             return residual
@@ -287,7 +297,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
             best, complete = residual, weighed
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
         spent = changed and stuck > 0 and best <= SUFFICES and content > EXACT
-        if residual <= content or stalled or spent or stuck > patience:
+        if residual <= content or stalled or spent or stuck > patience or rounds >= ROUNDS:
             break
         if ticks() > request.setting[Setting.DEADLINE]:
             break

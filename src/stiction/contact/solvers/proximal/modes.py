@@ -171,6 +171,17 @@ def note_modes(g: Graph, k, work: NewtonWorkspace):
 
 
 @lean
+def digest_modes(b: Blocks, g: Graph, k, work: NewtonWorkspace):
+    """A number that other modes of island k hardly have."""
+    digest = np.int64(0)
+    for at in range(g.members[k], g.members[k + 1]):
+        i = g.member[at]
+        for c in range(max(1, b.head[i, Head.ROWS] - 1)):
+            digest = digest * np.int64(0x100000001B3) + work.mode[i, c] + 1
+    return digest
+
+
+@lean
 def change_one(b: Blocks, g: Graph, k, law, facets, work: NewtonWorkspace, load):
     """Takes back all changes of modes but that of the block with the largest residual; whether any
     unit slides then. What slid goes on as it did."""
