@@ -41,9 +41,10 @@ FIRST_ROUNDS = 2
 """Rounds of patches before the path of a heap is followed through its folds: what two rounds do not
 mend takes more than that does."""
 
-SHARPENING_PATHS = 2
+SHARPENING_PATHS = 1
 """Paths of a heap that are followed, at most, for the last digits of what suffices: each costs as
-much as several steps."""
+much as several steps. What one of them has brought so far is sharpened and mended first, however
+many came before it."""
 
 FIRST_DRAWN = 4
 """Paths that are drawn on an island before any in its patches, which may take as many in each."""
@@ -109,12 +110,17 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
     """Whether a path of a heap solves it, or what patches make of what it finds. After all of
     them its rows are stiffened step by step."""
     residual, tried = work.request.outcome[:, Outcome.RESIDUAL], np.inf
+    sharpened = 0
     for number in range(LARGE_TURNS):
         if number > 0 and suffices():
-            if number >= SHARPENING_PATHS:
+            if sharpened == SHARPENING_PATHS:
                 break
+            sharpen_island(work, k)
+            if passes(float(residual[k])):
+                return True
             if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
                 return True
+            sharpened += 1
         best = float(residual[k])
         take_turn(work.packed.ctypes.data, k, number, tried)
         tried = best if residual[k] == best else np.inf
