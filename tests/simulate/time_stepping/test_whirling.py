@@ -226,6 +226,20 @@ ARM = """<mujoco><option timestep=".004"/><worldbody>
   </worldbody><actuator><motor joint="a"/></actuator></mujoco>"""
 
 
+@pytest.mark.parametrize("nthread", [1, 2])
+def test_simulations_of_a_batch_come_from_their_own_positions(nthread):
+    model, data = load(ARM)
+    speeds = [[40.0, -55.0, 10.0, 30.0, -20.0], [-30.0, 45.0, -10.0, 20.0, 20.0]]
+    batch = stiction.Batch(model, nsim=2, nthread=nthread)
+    batch.bind("qvel")[:] = speeds
+    for _ in range(60):
+        batch.step()
+    for k, speed in enumerate(speeds):
+        data.qpos[:], data.qvel[:] = model.qpos0, speed
+        stiction.Simulator(model).step(data, 60)
+        np.testing.assert_array_equal(batch.bind("qvel")[k], data.qvel)
+
+
 @pytest.mark.parametrize("on_floor", [False, True])
 def test_derivatives_are_those_of_bounded_coriolis_forces(on_floor):
     model, data = load(ARM)

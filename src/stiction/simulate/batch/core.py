@@ -100,6 +100,7 @@ class Core:
         self._memory[:, Memory.ADDRESS] = self._kept.ctypes.data + row * np.arange(nsim)
         self._memory[:, Memory.ROOM] = KEPT_BLOCKS
         self._seen = np.zeros((nsim, state_size(model)))
+        self._origin = np.zeros((nsim, self._pool.workers[0].engine.work.step.origin.size))
         self.results = np.zeros((nsim, RESULTS))
         """(nsim, Result)"""
         compiled = self._pool.workers[0].engine.compiled
@@ -172,7 +173,8 @@ class Core:
         """MuJoCo's; what the simulations remember of their last step is dropped."""
         self._check_threads()
         chosen = slice(None) if ids is None else ids
-        self._memory[chosen, Memory.USED] = self._memory[chosen, Memory.RESTS] = 0
+        for entry in (Memory.USED, Memory.RESTS, Memory.CORRECTED):
+            self._memory[chosen, entry] = 0
         self.results[chosen] = 0.0
         return self._theirs(ids, self._inner.reset(ids, keyframe, stage))
 
@@ -252,6 +254,7 @@ class Core:
         job[Job.STATE], job[Job.WIDTH] = self._state.ctypes.data, self._state.shape[1]
         job[Job.WARNING], job[Job.MEMORY] = self._warning.ctypes.data, self._memory.ctypes.data
         job[Job.RESULT], job[Job.SEEN] = self.results.ctypes.data, self._seen.ctypes.data
+        job[Job.ORIGIN] = self._origin.ctypes.data
         job[Job.OWN] = 0 if self._own is None else self._own.ctypes.data
         job[Job.OUTPUTS], job[Job.OUTPUT_COUNT] = outputs.ctypes.data, len(outputs)
         job[Job.CONTROL] = 0 if control is None else control.ctypes.data
@@ -355,10 +358,14 @@ class Core:
         ready for it."""
         if self._own is not None:
             self.make_ready(worker, sim)
-        address, _, used, rests = self._memory[sim]
+        address, _, used, rests, corrected = self._memory[sim]
         size = 8 * RECORDS * int(used)
         record = np.frombuffer(ctypes.string_at(int(address), size)).reshape(-1, RECORDS)
-        return self._state[sim], Guess(record, self._seen[sim].copy() if rests else None)
+        return self._state[sim], Guess(
+            record,
+            self._seen[sim].copy() if rests else None,
+            self._origin[sim].copy() if corrected else None,
+        )
 
     def make_ready(self, worker: Worker, sim: int) -> None:
         """Checks the simulation's own fields, and finds what follows from them."""

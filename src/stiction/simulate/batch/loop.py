@@ -94,6 +94,8 @@ class Job(IntEnum):
     """Address of the address of mjcb_control."""
     SEEN = 22
     """(nsim, its size) of `Step.seen`."""
+    ORIGIN = 23
+    """The same of `Step.origin`."""
 
 
 class Memory(IntEnum):
@@ -105,6 +107,8 @@ class Memory(IntEnum):
     USED = 2
     RESTS = 3
     """1 if the last step moved nothing, and what it began with is in `Job.SEEN`."""
+    CORRECTED = 4
+    """1 if it corrected positions, and where it moved from is in `Job.ORIGIN`."""
 
 
 class Result(IntEnum):
@@ -248,6 +252,13 @@ def _load_fields(session, job, sim):
     return True
 
 
+@leaf
+def _row(rows, like, sim):
+    """(address of the simulation's row of arrays of that size, its bytes)."""
+    size = 8 * like.shape[0]
+    return rows + size * sim, np.uint64(size)
+
+
 @kernel
 def _load(session, d, job, sim):
     """Puts state and guess of the simulation into the thread's data and workspace."""
@@ -264,9 +275,13 @@ def _load(session, d, job, sim):
     _copy(step.record.ctypes.data, memory[Memory.ADDRESS], np.uint64(8 * RECORDS * used))
     step.counts[Count.OLD], step.counts[Count.SEEN] = used, Seen.NOTHING
     if memory[Memory.RESTS] == 1:
-        size = np.uint64(8 * step.seen.shape[0])
-        _copy(step.seen.ctypes.data, entry(job, Job.SEEN) + 8 * step.seen.shape[0] * sim, size)
+        kept, size = _row(entry(job, Job.SEEN), step.seen, sim)
+        _copy(step.seen.ctypes.data, kept, size)
         step.counts[Count.SEEN], step.counts[Count.RESTS] = Seen.INPUTS, 1
+    step.counts[Count.CORRECTED] = memory[Memory.CORRECTED]
+    if memory[Memory.CORRECTED] == 1:
+        kept, size = _row(entry(job, Job.ORIGIN), step.origin, sim)
+        _copy(step.origin.ctypes.data, kept, size)
     for k in range(step.total.shape[0]):
         step.total[k] = 0.0
     return True
@@ -286,8 +301,12 @@ def _save(session, d, job, sim, rung):
     memory[Memory.USED] = used
     memory[Memory.RESTS] = step.counts[Count.RESTS]
     if step.counts[Count.RESTS] == 1:
-        size = np.uint64(8 * step.seen.shape[0])
-        _copy(entry(job, Job.SEEN) + 8 * step.seen.shape[0] * sim, step.seen.ctypes.data, size)
+        kept, size = _row(entry(job, Job.SEEN), step.seen, sim)
+        _copy(kept, step.seen.ctypes.data, size)
+    memory[Memory.CORRECTED] = step.counts[Count.CORRECTED]
+    if step.counts[Count.CORRECTED] == 1:
+        kept, size = _row(entry(job, Job.ORIGIN), step.origin, sim)
+        _copy(kept, step.origin.ctypes.data, size)
     width = entry(job, Job.WIDTH)
     mj.get_state(m, d, entry(job, Job.STATE) + 8 * width * sim, np.int32(INTEGRATION))
     _copy(entry(job, Job.WARNING) + WARNINGS * sim, d + _WARNING, np.uint64(WARNINGS))
