@@ -168,6 +168,74 @@ def test_a_colour_may_change_at_no_cost():
     assert not np.array_equal(taken.geom_rgba, model.geom_rgba)
 
 
+LOOKING = """
+<mujoco>
+  <asset><material name="glass" rgba="1 1 1 1"/></asset>
+  <worldbody>
+    <camera name="eye" pos=".1 0 2"/>
+    <body pos="0 0 1"><joint name="x" type="slide" axis="1 0 0"/><geom size=".1"/>
+      <site name="beam" pos="0 0 -.2" zaxis="0 0 -1"/></body>
+    <geom name="pane" type="box" size="1 1 .01" pos="0 0 .5" material="glass"/>
+    <geom type="plane" size="1 1 .1"/>
+  </worldbody>
+  <actuator><motor joint="x" group="2"/></actuator>
+  <sensor>
+    <rangefinder site="beam"/><framepos objtype="camera" objname="eye"/>
+    <camprojection site="beam" camera="eye"/>
+  </sensor>
+</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "value"),
+    [
+        ("cam_pos", (0, 2), 3.0),
+        ("cam_fovy", 0, 20.0),
+        ("mat_rgba", (0, 3), 0.0),
+        ("geom_matid", 0, -1),
+        ("actuator_group", 0, 3),
+    ],
+)
+def test_what_sensors_and_options_look_at_is_followed(name, at, value):
+    model, data = load(LOOKING)
+    model.geom_rgba[0, 3] = 0.0
+    model.opt.disableactuator = 1 << 3
+    sim, unedited = stiction.Simulator(model), copy.copy(model)
+    sim.step(data)
+    getattr(model, name)[at] = value
+    told = []
+    for each in (sim, stiction.Simulator(model), stiction.Simulator(unedited)):
+        held = copy.copy(data)
+        held.ctrl[:] = 1.0
+        each.step(held)
+        told.append(np.append(held.sensordata, held.qvel))
+    assert np.array_equal(told[0], told[1])
+    assert not np.array_equal(told[0], told[2])
+
+
+def test_callbacks_are_given_users_own_numbers_as_they_are():
+    model, data = load("""
+<mujoco><size nuser_actuator="1"/>
+  <worldbody><body><joint name="x" type="slide"/><geom size=".1"/></body></worldbody>
+  <actuator><general joint="x" gaintype="user" user="1"/></actuator>
+</mujoco>""")
+    seen = []
+
+    def gain(model, data, actuator):
+        seen.append(float(model.actuator_user[actuator, 0]))
+        return 0.0
+
+    mujoco.set_mjcb_act_gain(gain)
+    try:
+        sim = stiction.Simulator(model)
+        sim.step(data)
+        model.actuator_user[:] = 2.0
+        sim.step(data)
+    finally:
+        mujoco.set_mjcb_act_gain(None)
+    assert seen == [1.0, 2.0]
+
+
 def test_a_height_field_that_was_edited_is_taken_over_by_refresh():
     model, data = load("""
 <mujoco>

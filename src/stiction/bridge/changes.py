@@ -27,6 +27,7 @@ _SIZE = size_of("mjModel")
 _BUFFER = offset("mjModel", "buffer")
 _OPT = (offset("mjModel", "opt"), size_of("mjOption"))
 _STATISTIC = (offset("mjModel", "stat"), size_of("mjStatistic"))
+_CAMERA, _RANGEFINDER = int(mujoco.mjtObj.mjOBJ_CAMERA), int(mujoco.mjtSensor.mjSENS_RANGEFINDER)
 _flags = [
     offset("mjModel", field.name)
     for field in structs.STRUCTS["mjModel"].fields
@@ -38,10 +39,17 @@ READ = re.compile(
     r"qpos0|qpos_spring|hfield_size"
     r"|(body|jnt|dof|tree|geom|site|pair|exclude|eq|tendon|wrap|actuator|sensor)_.*"
 )
-"""Fields that a step reads."""
+"""Fields that every step may read: users' own as well, which callbacks find in the model that they
+are given."""
 
-SEEN_ONLY = re.compile(r".*_(user|rgba|matid|group)")
-"""Those among them that are for users, and for the eye."""
+SEEN_ONLY = re.compile(r".*_(rgba|matid)|(?!actuator_).*_group")
+"""Those among them that are for the eye. Groups of actuators are not: options switch them off."""
+
+OF_CAMERAS = re.compile(r"cam_.*")
+"""Those that steps with a sensor of a camera read."""
+
+OF_RAYS = re.compile(r"geom_(rgba|matid)|mat_rgba")
+"""Those that steps with a rangefinder read: its rays pass through what cannot be seen."""
 
 UNREAD = re.compile(r"(geom|pair|jnt|dof|tendon)_sol\w+|(geom|pair)_gap")
 """Those that MuJoCo's own solver reads: contacts, limits and dry friction are rigid here. Left out
@@ -65,14 +73,25 @@ ONE_RANGE = 64
 
 
 @cache
-def field_names() -> tuple[str, ...]:
-    """Fields of a model that are compared."""
-    names = (
+def field_names(cameras: bool = True, rays: bool = True) -> tuple[str, ...]:
+    """Fields of a model that are compared. cameras, rays: whether sensors look by them."""
+
+    def is_read(name: str) -> bool:
+        always = READ.fullmatch(name) and not SEEN_ONLY.fullmatch(name)
+        seen = (cameras and OF_CAMERAS.fullmatch(name)) or (rays and OF_RAYS.fullmatch(name))
+        return bool(always or seen)
+
+    return tuple(
         field.name
         for field in structs.STRUCTS["mjModel"].fields
-        if isinstance(field.type, ast_nodes.PointerType)
+        if isinstance(field.type, ast_nodes.PointerType) and is_read(field.name)
     )
-    return tuple(name for name in names if READ.fullmatch(name) and not SEEN_ONLY.fullmatch(name))
+
+
+def _looks_by(model: mujoco.MjModel) -> tuple[bool, bool]:
+    """Whether the model has sensors of cameras, and rangefinders."""
+    ends = np.concatenate([model.sensor_objtype, model.sensor_reftype])
+    return bool((ends == _CAMERA).any()), bool((model.sensor_type == _RANGEFINDER).any())
 
 
 class Fields:
@@ -80,9 +99,10 @@ class Fields:
 
     def __init__(self, model: mujoco.MjModel) -> None:
         self._model = model  # whose memory is read
-        unread = tuple(name for name in field_names() if _is_left_out(model, name))
+        names = field_names(*_looks_by(model))
+        unread = tuple(name for name in names if _is_left_out(model, name))
         asked = tuple(name for name in ONLY_IF if getattr(model, name).nbytes > WORTHWHILE)
-        read = tuple(name for name in field_names() if name not in (*unread, *asked))
+        read = tuple(name for name in names if name not in (*unread, *asked))
         found = [(model._address + at, size) for at, size in (_OPT, _FLAGS, _STATISTIC)]
         found += _ranges(model, read)
         self._asked = {name: len(found) + k for k, name in enumerate(asked)}
