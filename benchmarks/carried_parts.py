@@ -26,10 +26,10 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from compiled import compile_all
 from derivatives import PANDA, hold_block
 
 import stiction
-from stiction.kernels.stage import prepare_late
 from stiction.record import tuned
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
@@ -143,8 +143,7 @@ def main():
         "| creep, mm | of `mj_step` | of tuned |"
     )
     print("|" + "---|" * 10, flush=True)
-    stiction.Simulator(mujoco.MjModel.from_xml_string("<mujoco/>"))
-    prepare_late()
+    compile_all()
     for name, model, data, *rest in cases(given.menagerie):
         sim, firm = stiction.Simulator(model), tuned(model, 20)
         ours, way = run(model, data, sim.step, *rest, given.steps)

@@ -25,9 +25,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mujoco
 import numpy as np
+from compiled import compile_all
 
 import stiction
-from stiction.kernels.stage import prepare_late
 
 PILES = (
     "box:8", "sphere:27", "box:27", "mixed:27:0.9", "box:27:0.5:100", "capsule:64", "box:125",
@@ -176,7 +176,7 @@ def main():
     parser.add_argument("--budget", type=float, help="seconds for a step of ours")
     parser.add_argument("--times", type=float, help="the same, over the mean of mj_step")
     given = parser.parse_args()
-    prepare_late()  # else the first step that needs such a stage has its compilation in its time
+    compile_all()
     for name in given.pile:
         compare(name, given.seconds, given.limit, given.after, given.budget, given.times)
 

@@ -25,9 +25,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import mujoco
 import numpy as np
+from compiled import compile_all
 
 import stiction
-from stiction.kernels.stage import prepare_late
 
 SCENES = ("chain:20", "chain:50", "ragdoll", "rubble")
 SLOW = 20.0
@@ -139,7 +139,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--menagerie", help="a copy of google-deepmind/mujoco_menagerie, for g1")
     given = parser.parse_args()
-    prepare_late()  # else the first step that needs such a stage has its compilation in its time
+    compile_all()
     for name in given.scene:
         summarize(name, given.seeds, given.seconds, given.menagerie)
 

@@ -3,9 +3,9 @@
 A geom gets the distance that its body can travel in a step, h (|v| + |w| r), half as much again
 because contact may speed it up, with the faster of its present motion and of the motion that it
 would have without contact; and a hundredth of its own size (none if it is part of the world,
-which may be large). A pair has the sum of its geoms' margins. Then a contact is seen before it
-closes, and its gap enters the solve. Joints have the same for their limits, at the speed of the
-fastest one, and tendons at their own.
+which may be large, or only to be looked at). A pair has the sum of its geoms' margins. Then a
+contact is seen before it closes, and its gap enters the solve. Joints have the same for their
+limits, at the speed of the fastest one, and tendons at their own.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _NBODY, _NGEOM, _NJNT, _NTENDON, _NPAIR, _NV = (
 )
 _TIMESTEP = offset("mjModel", "opt", "timestep")
 _O_MARGIN = offset("mjModel", "opt", "o_margin")
-_GEOM_BODY, _GEOM_MARGIN, _RBOUND = (
-    offset("mjModel", f"geom_{name}") for name in ("bodyid", "margin", "rbound")
+_GEOM_BODY, _GEOM_MARGIN, _RBOUND, _TYPE, _AFFINITY = (
+    offset("mjModel", f"geom_{name}")
+    for name in ("bodyid", "margin", "rbound", "contype", "conaffinity")
 )
 _BODY_MARGIN, _ROOT, _WELD, _PARENT, _DOF_NUM, _DOF_ADR = (
     offset("mjModel", f"body_{name}")
@@ -81,6 +82,25 @@ def _speed(c0, c1, c2, c3, c4, c5, r0, r1, r2, radius):
     return np.sqrt(dot(v, v)) + radius * np.sqrt(c0 * c0 + c1 * c1 + c2 * c2)
 
 
+@leaf
+def _margin_of(g, i, c, x, com, radius, now, free, time):
+    """Margin of geom g of body i, whose tree has its centre of mass at com[c:]; now, free: bodies'
+    velocities."""
+    w = 6 * i
+    r0, r1, r2 = x[3 * g] - com[c], x[3 * g + 1] - com[c + 1], x[3 * g + 2] - com[c + 2]
+    speed = max(
+        _speed(
+            now[w], now[w + 1], now[w + 2], now[w + 3], now[w + 4], now[w + 5],
+            r0, r1, r2, radius[g],
+        ),
+        _speed(
+            free[i, 0], free[i, 1], free[i, 2], free[i, 3], free[i, 4], free[i, 5],
+            r0, r1, r2, radius[g],
+        ),
+    )  # fmt: skip
+    return time * speed + REST_MARGIN * radius[g]
+
+
 @kernel
 def set_margins(m, d, v, v_free, free, extra):
     """Writes geom, pair, body, joint and tendon margins of the model at m for the state of d.
@@ -100,30 +120,23 @@ def set_margins(m, d, v, v_free, free, extra):
     for i in range(nbody):
         by_body[i] = 0.0
     widest = 0.0
+    kind, other = integers(pointer(m + _TYPE), ngeom), integers(pointer(m + _AFFINITY), ngeom)
     for g in range(ngeom):
         i = body[g]
         margin[g] = 0.0
-        if weld[i] == 0:
+        if weld[i] == 0 or (kind[g] | other[g]) == 0:
             continue
-        w, c = 6 * i, 3 * root[i]
-        r0, r1, r2 = x[3 * g] - com[c], x[3 * g + 1] - com[c + 1], x[3 * g + 2] - com[c + 2]
-        speed = max(
-            _speed(
-                now[w], now[w + 1], now[w + 2], now[w + 3], now[w + 4], now[w + 5],
-                r0, r1, r2, radius[g],
-            ),
-            _speed(
-                free[i, 0], free[i, 1], free[i, 2], free[i, 3], free[i, 4], free[i, 5],
-                r0, r1, r2, radius[g],
-            ),
-        )  # fmt: skip
-        margin[g] = AHEAD * dt * speed + REST_MARGIN * radius[g]
+        margin[g] = _margin_of(g, i, 3 * root[i], x, com, radius, now, free, AHEAD * dt)
         by_body[i] = max(by_body[i], margin[g])
         widest = max(widest, margin[g])
     first, second = integers(pointer(m + _PAIR_A), npair), integers(pointer(m + _PAIR_B), npair)
     pair = numbers(pointer(m + _PAIR_MARGIN), npair)
     for k in range(npair):
-        pair[k] = margin[first[k]] + margin[second[k]]
+        pair[k] = 0.0
+        for g in (first[k], second[k]):
+            i = body[g]
+            if weld[i] != 0:
+                pair[k] += _margin_of(g, i, 3 * root[i], x, com, radius, now, free, AHEAD * dt)
     numbers(m + _O_MARGIN, 1)[0] = 2.0 * widest
     fastest = 0.0  # contact may pass on to a joint what others have
     for j in range(v.shape[0]):

@@ -117,3 +117,24 @@ def test_overlap_is_left_alone_where_that_is_asked_for():
     sim.step(data, 100)
     assert data.qpos[2] == pytest.approx(0.09, abs=1e-12)
     assert sim.statistics.pushed_out == 0
+
+
+def test_geoms_that_meet_as_a_pair_alone_are_seen_ahead_as_others_are():
+    """They have no contype and no conaffinity, like what is there to be looked at only."""
+    runs = []
+    for bits, pair in (('contype="0" conaffinity="0"', '<pair geom1="a" geom2="b"/>'), ("", "")):
+        model, data = load(
+            f"""<mujoco><option timestep=".01"/><worldbody>
+            <geom name="a" type="plane" size="5 5 1" {bits}/>
+            <body pos="0 0 .5"><freejoint/><geom name="b" size=".05" {bits}/></body>
+            </worldbody><contact>{pair}</contact></mujoco>"""
+        )
+        data.qvel[2] = -30.0
+        sim = stiction.Simulator(model)
+        heights = []
+        for _ in range(20):
+            sim.step(data)
+            heights.append(data.qpos[2])
+        runs.append(heights)
+    assert min(runs[0]) >= 0.05 - 1e-9
+    assert runs[0] == runs[1]
