@@ -286,6 +286,21 @@ def test_for_the_last_digits_of_what_suffices_no_path_is_drawn(suffices, paths, 
     assert len(taken) == paths
 
 
+@pytest.mark.parametrize("number", [1, 3, LARGE_TURNS])
+def test_what_suffices_is_sharpened_after_whichever_path_has_brought_it(number, monkeypatch):
+    problem, _ = read_clutter(min(HEAPS, key=lambda path: path.stat().st_size))
+    work, _ = fill(problem)
+    work.request.setting[Setting.MENDED] = 1
+    taken, sharpened = [], []
+    monkeypatch.setattr(persistence, "is_mended_first", lambda *_: True)
+    monkeypatch.setattr(persistence, "mend_island", lambda *_, **__: False)
+    monkeypatch.setattr(persistence, "stiffen_heap", lambda *_: False)
+    monkeypatch.setattr(persistence, "sharpen_island", lambda *_: sharpened.append(len(taken)))
+    monkeypatch.setattr(persistence, "take_turn", lambda _, k, number, tried: taken.append(number))
+    persist(work, 0, lambda residual: False, lambda: len(taken) >= number)
+    assert sharpened == [number]
+
+
 def test_no_path_is_drawn_on_a_heap_that_nothing_came_near_to(monkeypatch):
     work, k = solved_heap(max(HEAPS, key=lambda path: path.stat().st_size))
     work.request.outcome[k, Outcome.RESIDUAL], work.request.setting[Setting.MENDED] = 0.05, 1

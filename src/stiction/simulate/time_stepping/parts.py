@@ -106,7 +106,7 @@ class DividedStep:
         figure[Figure.GAP] = min(figure[Figure.GAP], found[Figure.GAP])
         figure[Figure.ENERGY] += found[Figure.ENERGY]
         figure[Figure.RESIDUAL] = max(figure[Figure.RESIDUAL], found[Figure.RESIDUAL])
-        figure[Figure.LEFT], figure[Figure.LIMITS] = found[Figure.LEFT], found[Figure.LIMITS]
+        figure[Figure.LIMITS] = found[Figure.LIMITS]
         self._impulse += dt * self._data.qfrc_constraint
         self._iterations += int(work.step.counts[Count.ITERATIONS])
         self._last = dt

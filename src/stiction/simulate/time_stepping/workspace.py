@@ -103,9 +103,7 @@ class Figure(IntEnum):
     """Kinetic energy after less that of the free motion [J]."""
     GAP = 3
     """Least distance at a contact or limit, before the step [m]."""
-    LEFT = 4
-    """Overlap that could not be pushed out [m]."""
-    LIMITS = 5
+    LIMITS = 4
     """Least margin of joints in this step: solves before have shown what they may pass [m, rad]."""
 
 

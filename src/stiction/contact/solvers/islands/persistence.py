@@ -115,10 +115,7 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
         if number > 0 and suffices():
             if sharpened == SHARPENING_PATHS:
                 break
-            sharpen_island(work, k)
-            if passes(float(residual[k])):
-                return True
-            if mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS):
+            if _sharpen_and_mend(work, k, passes):
                 return True
             sharpened += 1
         best = float(residual[k])
@@ -128,7 +125,17 @@ def _turn_and_mend(work: SolverWorkspace, k: int, passes: Passes, suffices: Suff
             return True
         if residual[k] < best and mend_island(work, k, passes, FIRST_ROUNDS):
             return True
-    return not suffices() and stiffen_and_mend(work, k, passes)
+    if not suffices():
+        return stiffen_and_mend(work, k, passes)
+    return sharpened == 0 and _sharpen_and_mend(work, k, passes)
+
+
+def _sharpen_and_mend(work: SolverWorkspace, k: int, passes: Passes) -> bool:
+    """Whether island k, which suffices, passes sharpened, or with what patches make of that."""
+    sharpen_island(work, k)
+    if passes(float(work.request.outcome[k, Outcome.RESIDUAL])):
+        return True
+    return mend_island(work, k, passes, FIRST_ROUNDS, Effort.DRAWN_PATHS)
 
 
 def stiffen_and_mend(work: SolverWorkspace, k: int, passes: Passes, limit: int = STEPWISE) -> bool:
