@@ -136,7 +136,9 @@ def set_margins(m, d, v, v_free, free, extra):
         for g in (first[k], second[k]):
             i = body[g]
             if weld[i] != 0:
-                pair[k] += _margin_of(g, i, 3 * root[i], x, com, radius, now, free, AHEAD * dt)
+                ahead = _margin_of(g, i, 3 * root[i], x, com, radius, now, free, AHEAD * dt)
+                pair[k] += ahead
+                widest = max(widest, ahead)
     numbers(m + _O_MARGIN, 1)[0] = 2.0 * widest
     fastest = 0.0  # contact may pass on to a joint what others have
     for j in range(v.shape[0]):

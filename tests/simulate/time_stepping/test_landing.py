@@ -119,12 +119,13 @@ def test_overlap_is_left_alone_where_that_is_asked_for():
     assert sim.statistics.pushed_out == 0
 
 
-def test_geoms_that_meet_as_a_pair_alone_are_seen_ahead_as_others_are():
+@pytest.mark.parametrize("override", ["disable", "enable"])
+def test_geoms_that_meet_as_a_pair_alone_are_seen_ahead_as_others_are(override):
     """They have no contype and no conaffinity, like what is there to be looked at only."""
     runs = []
     for bits, pair in (('contype="0" conaffinity="0"', '<pair geom1="a" geom2="b"/>'), ("", "")):
         model, data = load(
-            f"""<mujoco><option timestep=".01"/><worldbody>
+            f"""<mujoco><option timestep=".01"><flag override="{override}"/></option><worldbody>
             <geom name="a" type="plane" size="5 5 1" {bits}/>
             <body pos="0 0 .5"><freejoint/><geom name="b" size=".05" {bits}/></body>
             </worldbody><contact>{pair}</contact></mujoco>"""
