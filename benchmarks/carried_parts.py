@@ -35,6 +35,7 @@ from stiction.record import tuned
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from gripper import PARTS, gripper
+from tray import tray
 
 BEGIN = 500
 SWING = np.array([0.1, 0.1, 0.5, 0.4, 0.0, 0.0])
@@ -50,33 +51,6 @@ TURNTABLE = """
   <actuator><velocity joint="turn" kv="20"/></actuator>
 </mujoco>
 """
-TRAY = """
-<mujoco>
-  <option timestep="0.002"/><default><geom friction="1"/></default>
-  <worldbody>
-    <body pos="0 0 .3">
-      <joint name="x" axis="1 0 0" pos="0 0 -.3"/><joint name="y" axis="0 1 0" pos="0 0 -.3"/>
-      <geom type="box" size=".4 .4 .02" mass="5"/>
-    </body>
-    {things}
-  </worldbody>
-  <actuator>
-    <position joint="x" kp="2e4" kv="1e3"/><position joint="y" kp="2e4" kv="1e3"/>
-  </actuator>
-</mujoco>
-"""
-THING = """
-<body pos="{:.2f} {:.2f} .37"><freejoint/><geom type="{}" size=".05 .05 .05" mass=".2"/></body>
-"""
-
-
-def things(n):
-    """n x n boxes and cylinders in turn, beside each other."""
-    return "".join(
-        THING.format(0.15 * i, 0.15 * j, ("box", "cylinder")[(i + j) % 2])
-        for i in np.arange(n) - (n - 1) // 2
-        for j in np.arange(n) - (n - 1) // 2
-    )
 
 
 def tilt(t):
@@ -97,7 +71,7 @@ def cases(menagerie):
         "box on a turntable", model, mujoco.MjData(model), 1, 2, lambda t: 2.5 * np.sin(2.0 * t),
     )  # fmt: skip
     for n in (3, 5):
-        model = mujoco.MjModel.from_xml_string(TRAY.format(things=things(n)))
+        model = mujoco.MjModel.from_xml_string(tray(n))
         yield f"{n * n} things on a tray", model, mujoco.MjData(model), 1, model.nbody - 1, tilt
     path = Path(menagerie or "", PANDA)
     if path.exists():
