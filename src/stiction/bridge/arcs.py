@@ -52,6 +52,10 @@ to which they do as well. A foot that lands on micrometres turns by as much when
 would never have stood on its four points: robots that sway, stand up or fall took twice the
 factorizations and more. What tumbles turns by 2 / (w h) times as much, 100 at 10 rad/s and 2 ms."""
 
+SETTLING_TURN = 0.5 / SETTLING
+"""Difference of their turns in a step up to which that holds [rad]: what rolls by more would count
+by its own turning, and a ball that rolls at 30 rad/s would leave its way in steps of 10 ms."""
+
 ON_TOP = 1.5
 """Gap that counts as none, over what paths part by: accelerations are those that the step begins
 with, and what contact changes in it comes on top."""
@@ -107,7 +111,9 @@ def parting(m, d, first, second, at, v, dt):
     alike = apart < TURN_ALIKE * TURN_ALIKE * total or apart * dt * dt < LEAST_TURN * LEAST_TURN
     across = minus(c, a)
     most = SETTLING * 0.5 * dt / smaller_radius(m, first, second)
-    return alike or apart < most * most * dot(across, across), across
+    settles = apart < most * most * dot(across, across)
+    settles = settles and apart * dt * dt < SETTLING_TURN * SETTLING_TURN
+    return alike or settles, across
 
 
 @leaf

@@ -191,3 +191,16 @@ def test_bodies_that_turn_alike_and_bounce_fly_apart():
     sim.step(data)
     assert data.qvel[8] - data.qvel[2] == pytest.approx(0.8)
     assert data.qpos[9] - data.qpos[2] - 0.1 > 1e-3
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.01, 0.02])
+def test_what_rolls_fast_is_not_gripped(dt):
+    model = mujoco.MjModel.from_xml_string(
+        f"""<mujoco><option timestep="{dt}"/><worldbody><geom type="plane" size="50 50 1"/>
+        <body pos="0 0 .1"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    )
+    data, sim = mujoco.MjData(model), stiction.Simulator(model)
+    data.qvel[0], data.qvel[4] = 3.0, 30.0
+    sim.step(data, round(1.0 / dt))
+    assert data.qpos[:3] == pytest.approx([3.0, 0.0, 0.1], abs=1e-7)
+    assert np.hypot(*data.qvel[3:5]) == pytest.approx(30.0, rel=1e-7)
