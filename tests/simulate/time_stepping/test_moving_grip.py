@@ -204,3 +204,14 @@ def test_what_rolls_fast_is_not_gripped(dt):
     sim.step(data, round(1.0 / dt))
     assert data.qpos[:3] == pytest.approx([3.0, 0.0, 0.1], abs=1e-7)
     assert np.hypot(*data.qvel[3:5]) == pytest.approx(30.0, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 5])
+def test_a_heap_is_not_held_where_its_bodies_lie_within_each_other(seed):
+    model, data, _ = stiction.scenes.load("bin")
+    model.opt.timestep = 0.01
+    data.qvel[:] += 1e-6 * np.random.default_rng(seed).normal(size=model.nv) * (seed > 0)
+    stiction.Simulator(model).step(data, 300)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_collision(model, data)
+    assert max(-data.contact.dist) < 1e-3
