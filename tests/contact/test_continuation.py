@@ -8,11 +8,12 @@ import stiction
 from stiction.contact.certificate.laws import Law
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Outcome, Setting
 from stiction.contact.solvers.interior_point.continuation import TURNS, follow_turns
-from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, SOLVED, follow_path
+from stiction.contact.solvers.interior_point.iteration import COLD_ATTEMPT, follow_path
 from stiction.contact.solvers.islands.arrays import fill
 from stiction.contact.solvers.islands.patches import draw_paths
 from stiction.contact.solvers.islands.persistence import count_drawn
 from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
+from stiction.contact.solvers.proximal.iteration import SOLVED
 
 FOLDED = [path for path in FILES if path.stem.startswith("fold")]
 DRAWN = [path for path in FILES if path.stem.startswith("drawn")]

@@ -7,7 +7,6 @@ from clutter import FILES, read_clutter
 from stiction.contact.problem.blocks import Datum
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Rung, Setting
 from stiction.contact.solvers.interior_point.continuation import LARGE_TURNS
-from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands import patches, persistence
 from stiction.contact.solvers.islands.arrays import fill
 from stiction.contact.solvers.islands.patches import (
@@ -21,7 +20,7 @@ from stiction.contact.solvers.islands.patches import (
 from stiction.contact.solvers.islands.persistence import SHARPENING_PATHS, persist, sharpen_island
 from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 from stiction.contact.solvers.islands.warm import STARTS
-from stiction.contact.solvers.proximal.iteration import spread_residual
+from stiction.contact.solvers.proximal.iteration import SOLVED, spread_residual
 
 HEAPS = [path for path in FILES if path.stem.startswith(("box27", "box125"))]
 

@@ -5,10 +5,9 @@ import pytest
 from clutter import FILES, read_clutter
 
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Setting
-from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands.arrays import fill
 from stiction.contact.solvers.islands.solve import solve_blocks
-from stiction.contact.solvers.proximal.iteration import MODES, refine_island
+from stiction.contact.solvers.proximal.iteration import MODES, SOLVED, refine_island
 
 
 def posed(name):

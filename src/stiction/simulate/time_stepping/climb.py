@@ -34,12 +34,12 @@ from stiction.contact.problem.blocks import ROWS, Head, Kind
 from stiction.contact.problem.graph import Size
 from stiction.contact.problem.problem import ContactProblem
 from stiction.contact.solvers.blocks.workspace import ENDLESS, Guess, Outcome, Setting
-from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND, SOLVED
+from stiction.contact.solvers.interior_point.iteration import SMALL_ISLAND
 from stiction.contact.solvers.islands.attempts import STIFFENABLE
 from stiction.contact.solvers.islands.patches import Island
 from stiction.contact.solvers.islands.persistence import mend_briefly, persist, sharpen_island
 from stiction.contact.solvers.islands.solve import solve_blocks
-from stiction.contact.solvers.proximal.iteration import EXACT
+from stiction.contact.solvers.proximal.iteration import EXACT, SOLVED
 from stiction.simulate.time_stepping.request import grade_step
 from stiction.simulate.time_stepping.workspace import Count, Workspace
 from stiction.tolerances import RESIDUAL

@@ -71,7 +71,6 @@ from stiction.contact.solvers.interior_point.columns import (
 )
 from stiction.contact.solvers.interior_point.iteration import (
     RESUMED_ATTEMPT,
-    SOLVED,
     UNREFINED_GAP,
     direct,
     factor,
@@ -90,6 +89,7 @@ from stiction.contact.solvers.interior_point.units import (
     intervals_of,
     reach_of,
 )
+from stiction.contact.solvers.proximal.iteration import SOLVED
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

@@ -61,16 +61,12 @@ from stiction.contact.solvers.interior_point.rows import (
     follow as follow_rows,
 )
 from stiction.contact.solvers.interior_point.units import classify
-from stiction.contact.solvers.proximal.iteration import EXACT, LEAST_EPS, refine
+from stiction.contact.solvers.proximal.iteration import EXACT, LEAST_EPS, SOLVED, refine
 from stiction.contact.solvers.proximal.laws import enter_cones, residual_of
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix
 from stiction.kernels.stage import stage
-
-SOLVED = 1e-9
-"""Residual, relative to the load, with which an attempt is content; the certificate asks for 1e-8
-of scales that may be larger than the load or a little smaller."""
 
 FINISHABLE, FINISHABLE_HEAP = 1e-5, 1e-6
 """Residual at which Newton's method is tried, and the same on heaps. There it takes twice as many

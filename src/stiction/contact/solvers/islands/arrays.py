@@ -45,9 +45,9 @@ from stiction.contact.solvers.blocks.workspace import (
     Setting,
     SolverWorkspace,
 )
-from stiction.contact.solvers.interior_point.iteration import SOLVED
 from stiction.contact.solvers.islands.persistence import persist
 from stiction.contact.solvers.islands.solve import solve_blocks
+from stiction.contact.solvers.proximal.iteration import SOLVED
 from stiction.status import Code
 
 Indices = NDArray[np.int64]

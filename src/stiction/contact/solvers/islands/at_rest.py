@@ -10,10 +10,8 @@ from stiction.contact.problem.graph import Graph, Size
 from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Guess, Request, Setting
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.digest import DIGEST_PRIME
 from stiction.kernels.sparse import BlockMatrix
-
-DIGEST_PRIME = 0x100000001B3
-"""Of Fowler, Noll and Vo's hash."""
 
 
 @lean_leaf

@@ -28,7 +28,6 @@ from stiction.contact.solvers.interior_point.continuation import (
 from stiction.contact.solvers.interior_point.iteration import (
     COLD_ATTEMPT,
     NEAR_ATTEMPT,
-    SOLVED,
     contentment,
     follow_attempt,
     is_heap,
@@ -36,7 +35,7 @@ from stiction.contact.solvers.interior_point.iteration import (
 )
 from stiction.contact.solvers.islands.guess import NEARBY, stay_near, take_nothing
 from stiction.contact.solvers.islands.one_by_one import is_few
-from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, refine
+from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, SOLVED, refine
 from stiction.contact.solvers.proximal.laws import enter_cones
 from stiction.contact.solvers.stiffening.curve import stiffen
 from stiction.kernels.clock import ticks

@@ -10,10 +10,10 @@ import numpy as np
 
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.workspace import Setting
-from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
+from stiction.contact.solvers.interior_point.iteration import CONTENT
 from stiction.contact.solvers.islands.guess import NEARBY, stay_near
 from stiction.contact.solvers.proximal.drifting import drift
-from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, refine
+from stiction.contact.solvers.proximal.iteration import ONE_BY_ONE, SOLVED, refine
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean
 from stiction.kernels.sparse import BlockMatrix

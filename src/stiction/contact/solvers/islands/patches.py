@@ -44,11 +44,11 @@ from stiction.contact.solvers.blocks.workspace import (
     SolverWorkspace,
 )
 from stiction.contact.solvers.interior_point.continuation import TURNS
-from stiction.contact.solvers.interior_point.iteration import CONTENT, SOLVED
+from stiction.contact.solvers.interior_point.iteration import CONTENT
 from stiction.contact.solvers.islands.attempts import MENDABLE
 from stiction.contact.solvers.islands.solve import solve_blocks, take_turn
 from stiction.contact.solvers.proximal.drifting import drift_island
-from stiction.contact.solvers.proximal.iteration import refine_island, spread_residual
+from stiction.contact.solvers.proximal.iteration import SOLVED, refine_island, spread_residual
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -17,9 +17,16 @@ from stiction.contact.problem.blocks import Blocks
 from stiction.contact.problem.graph import Graph
 from stiction.contact.solvers.blocks.iterate import copy_island
 from stiction.contact.solvers.blocks.workspace import Guess, Rung, Setting
-from stiction.contact.solvers.interior_point.iteration import SOLVED, contentment, is_heap
+from stiction.contact.solvers.interior_point.iteration import contentment, is_heap
 from stiction.contact.solvers.islands.one_by_one import is_few, search
-from stiction.contact.solvers.proximal.iteration import AFRESH, EXACT, IMPULSES, MODES, refine
+from stiction.contact.solvers.proximal.iteration import (
+    AFRESH,
+    EXACT,
+    IMPULSES,
+    MODES,
+    SOLVED,
+    refine,
+)
 from stiction.kernels.clock import ticks
 from stiction.kernels.compile import lean, lean_leaf
 from stiction.kernels.sparse import BlockMatrix

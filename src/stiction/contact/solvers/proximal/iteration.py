@@ -90,10 +90,11 @@ LAST_DIGITS = 1e-11
 contacts contradict each other by as much, as those of a foot of which one lands. A fifth of what a
 humanoid that sways had factored was for nothing."""
 
-SUFFICES = 1e-9
-"""Residual of an iterate that will do: where modes still change, and an iteration from there leaves
-more than half of it, no other follows, but on what is to rest. Contacts of heaps that contradict
-each other in the last digits went round for a dozen factorizations."""
+SOLVED = 1e-9
+"""Residual, relative to the load, of an iterate that will do; the certificate asks for 1e-8 of
+scales that may be larger than the load or a little smaller. Where modes still change, and an
+iteration from there leaves more than half of it, no other follows, but on what is to rest: contacts
+of heaps that contradict each other in the last digits went round for a dozen factorizations."""
 
 SAME, ROUNDS = 0.1, 2
 """Difference of the residual from that of two iterations before, over itself, up to which the same
@@ -281,7 +282,9 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         weighed = residual < BALANCED and near_end
         if weighed:
             residual = max(residual, _imbalance(b, g, s, y, k, v, f, load))
-        two_ago, one_ago, modes = one_ago, modes, digest_modes(b, g, k, work)
+        two_ago, one_ago = one_ago, modes
+        if changed or turn == 0:
+            modes = digest_modes(b, g, k, work)
         again = changed and modes == two_ago and abs(residual - older) < SAME * residual
         rounds = rounds + 1 if again else 0
         slow = residual > 0.1 * before
@@ -296,7 +299,7 @@ def refine_island(address, k, load, keep, eps, limit, patience, content, least):
         if residual < best:
             best, complete = residual, weighed
             copy_island(g, s, k, f, v, work.best_f, work.best_v)
-        spent = changed and stuck > 0 and best <= SUFFICES and content > EXACT
+        spent = changed and stuck > 0 and best <= SOLVED and content > EXACT
         if residual <= content or stalled or spent or stuck > patience or rounds >= ROUNDS:
             break
         if ticks() > request.setting[Setting.DEADLINE]:

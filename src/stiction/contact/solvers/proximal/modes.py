@@ -11,6 +11,7 @@ from stiction.contact.solvers.blocks.workspace import NewtonWorkspace
 from stiction.contact.solvers.coulomb.newton import polygon_edge, project_polygon
 from stiction.contact.solvers.proximal.laws import residual_of_block
 from stiction.kernels.compile import lean, lean_leaf
+from stiction.kernels.digest import DIGEST_PRIME
 
 SEPARATE, STICK, SLIDE, SLIDE_BACK = 0, 1, 2, 3
 """Modes of a unit: no impulse; holds; slides at its limit; of an interval, at its lower limit."""
@@ -177,7 +178,7 @@ def digest_modes(b: Blocks, g: Graph, k, work: NewtonWorkspace):
     for at in range(g.members[k], g.members[k + 1]):
         i = g.member[at]
         for c in range(max(1, b.head[i, Head.ROWS] - 1)):
-            digest = digest * np.int64(0x100000001B3) + work.mode[i, c] + 1
+            digest = digest * np.int64(DIGEST_PRIME) + work.mode[i, c] + 1
     return digest
 
 
